@@ -47,7 +47,7 @@ async def broadcast(port: int, send: Send) -> None:
 
 
 async def antiphon(*, prepared: bool) -> None:
-    from antiphon.remote.websocket_server import websocket_server
+    from antiphon.remote.websocket_server import ServerOptions, websocket_server
 
     clients: list[Any] = []
 
@@ -64,7 +64,9 @@ async def antiphon(*, prepared: bool) -> None:
                 for frame in frames:
                     client.send(frame)
 
-    async with websocket_server(serve, ping_interval=None, opens=False) as server:
+    async with websocket_server(
+        serve, options=ServerOptions(ping_interval=None, initialize_first=False)
+    ) as server:
         await broadcast(server.port, send)
 
 

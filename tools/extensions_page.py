@@ -19,8 +19,8 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from antiphon.schema.methods import OWN, Method, own_methods
-from antiphon.schema.wire import OwnUpdate
+from antiphon.schema.methods import OWN, Method, antiphon_methods
+from antiphon.schema.wire import AntiphonUpdate
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "extensions.md"
@@ -140,7 +140,7 @@ def _methods(docs: dict[str, str], methods: list[Method]) -> str:
 def written(page: str) -> str:
     """Return the page with its tables as they should be."""
     docs, structs = _docs(), _structs()
-    methods = {method.name.removeprefix(OWN): method for method in own_methods()}
+    methods = {method.name.removeprefix(OWN): method for method in antiphon_methods()}
 
     def table(block: re.Match[str]) -> str:
         begin, kind, names, end = block.groups()
@@ -154,7 +154,7 @@ def written(page: str) -> str:
 def own_names() -> set[str]:
     """Return the names of our own methods and updates, and of the kinds of our own in unions."""
     tags = {each.__struct_config__.tag for each in _structs().values()}
-    return {method.name for method in own_methods()} | {
+    return {method.name for method in antiphon_methods()} | {
         tag for tag in tags if str(tag).startswith("_antiphon")
     }
 
@@ -165,9 +165,9 @@ def not_shown(page: str) -> set[str]:
     wanted = {
         name
         for name, each in _structs().items()
-        if name.endswith("Meta") or (issubclass(each, OwnUpdate) and each is not OwnUpdate)
+        if name.endswith("Meta") or (issubclass(each, AntiphonUpdate) and each is not AntiphonUpdate)
     }
-    return (wanted | {method.name.removeprefix(OWN) for method in own_methods()}) - shown
+    return (wanted | {method.name.removeprefix(OWN) for method in antiphon_methods()}) - shown
 
 
 def main() -> int:

@@ -170,7 +170,7 @@ class UnsupportedVersion(RemoteError):
 
 
 class RequestError(AntiphonError):
-    """A handler raises it to answer with an error of its own choice. The peer gets all of it."""
+    """A handler raises it to respond with any code, message and data. The peer gets all of it."""
 
     def __init__(self, code: int, message: str, *, data: Any = UNSET) -> None:
         super().__init__(message, data=data)

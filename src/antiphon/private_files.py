@@ -1,7 +1,7 @@
-"""Files and folders for their owner alone: 0600 and 0700 from the moment they are made.
+"""Private files and folders: created with modes 0600 and 0700.
 
-Existing ones that others can read are tightened, and a log line says so. One that belongs to another user, or
-a symbolic link that another user made, is refused: in a shared folder it may have been planted.
+The permissions of existing ones that other users can read are tightened, which is logged. A file of another
+user, or a symbolic link that another user made, is refused: in a shared folder it may have been planted.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _BASE = os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class NotPrivate(LocalError):
-    """A file or folder is not ours alone, and cannot be made so."""
+    """Other users have access to a file or folder, and that cannot be changed."""
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a regular file, made with mode 0600 if `flags` have `O_CREAT`; its descriptor.
+    """Open a regular file, with mode 0600 if `flags` has `O_CREAT`. Return its descriptor.
 
     Raises `NotPrivate`, or `OSError` as `os.open` does.
     """
@@ -70,9 +70,9 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 def tighten_file(path: Path) -> None:
-    """Take an existing file from others; one that is missing is left alone. Raises `NotPrivate`.
+    """Remove the permissions of other users from a file, if it exists. Raises `NotPrivate`.
 
-    The file is not opened: to close a database file ends the locks that SQLite holds on it in this process.
+    The file is not opened: to close a database file would release SQLite's locks on it in this process.
     """
     try:
         if path.is_symlink():
@@ -87,10 +87,10 @@ def tighten_file(path: Path) -> None:
 
 
 def make_private_folder(path: Path, *, ours: Collection[str] = ()) -> None:
-    """Make a folder with mode 0700, or take an existing one from others. Raises `NotPrivate`, or `OSError`.
+    """Make a folder with mode 0700, or tighten an existing one. Raises `NotPrivate`, or `OSError`.
 
-    An existing folder that others can read is tightened where it is empty or has a file of a name in `ours`.
-    Otherwise it serves other purposes, too, and is refused.
+    An existing folder that other users can read is tightened if it is empty or has a file with a name in
+    `ours`. Otherwise other programs use it too, and it is refused.
     """
     with contextlib.suppress(FileExistsError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -108,8 +108,8 @@ def make_private_folder(path: Path, *, ours: Collection[str] = ()) -> None:
         names = os.listdir(fd)
         if mode & stat.S_ISVTX or (names and not set(names) & set(ours)):
             raise NotPrivate(
-                f"others can use the folder {path} (mode {mode:04o}), and it holds files of other programs: "
-                "name a folder of its own, or make this one private with `chmod 700`"
+                f"others can use the folder {path} (mode {mode:04o}), and it has files of other programs: "
+                "use a separate folder, or make this one private with `chmod 700`"
             )
         os.fchmod(fd, mode & ~OTHERS)
         logger.warning("folder permissions tightened: %s had mode %04o, now %04o", path, mode, mode & ~OTHERS)
@@ -127,7 +127,7 @@ def _tighten(fd: int, path: Path) -> None:
 def _checked_mode(found: os.stat_result, path: Path) -> int:
     """Return the permissions of a file. Raises `NotPrivate`."""
     if not stat.S_ISREG(found.st_mode):
-        raise NotPrivate(f"{path} is no regular file")
+        raise NotPrivate(f"{path} is not a regular file")
     _check_owner(found, path)
     return stat.S_IMODE(found.st_mode)
 
@@ -139,20 +139,16 @@ def _log_tightened(path: Path, mode: int) -> None:
 def _check_owner(found: os.stat_result, path: Path) -> None:
     if found.st_uid != os.geteuid():
         raise NotPrivate(
-            f"{path} belongs to user {found.st_uid}, and this process is of user {_me()}: "
-            "change its owner, or name another place"
+            f"{path} belongs to user {found.st_uid}, and this process runs as user {os.geteuid()}: "
+            "change its owner, or use another path"
         )
 
 
 def _check_link(path: Path) -> None:
-    """A link of our own leads where we want it to; one of somebody else where they do."""
+    """Raise `NotPrivate` for a symbolic link of another user, who chooses where it leads."""
     found = os.lstat(path)
     if stat.S_ISLNK(found.st_mode) and found.st_uid != os.geteuid():
         raise NotPrivate(
-            f"{path} is a symbolic link that user {found.st_uid} made, and this process is of user {_me()}: "
-            "remove it, or name another place"
+            f"{path} is a symbolic link of user {found.st_uid}; this process runs as user {os.geteuid()}: "
+            "remove it, or use another path"
         )
-
-
-def _me() -> int:
-    return os.geteuid()

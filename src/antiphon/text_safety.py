@@ -20,7 +20,7 @@ import unicodedata
 from functools import cache
 
 NAMED = 4
-"""Hidden characters in a row that are named; the rest of a longer row is counted."""
+"""Hidden characters in a row that are named. The rest of a longer row is counted."""
 MARKS = 4
 """Combining marks in a row that are shown. Text with vowels and accents needs up to four."""
 
@@ -169,7 +169,7 @@ class SafeWriter:
         return self._safe(text)
 
     def finish(self) -> str:
-        """Return what was held back."""
+        """Return the text that was kept back."""
         held, self._held = self._held, ""
         shown = self._safe(_without_escapes(held) if self._printed else held)
         self._before = ""

@@ -1,4 +1,4 @@
-"""For people who build on the wire: connections, transports and frames, below `Agent` and `connect`.
+"""The wire layer: connections, transports and frames, below `Agent` and `connect`.
 
 The types of a protocol version are in `antiphon.schema.v1` and `antiphon.schema.v2`.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from antiphon.connection.tap import Tap
     from antiphon.jsonrpc.frames import UNREADABLE, on_one_line
     from antiphon.jsonrpc.lines import Received
-    from antiphon.jsonrpc.oversized import Overlong, failure_of
+    from antiphon.jsonrpc.oversized import OversizedFrame, failure_of
     from antiphon.jsonrpc.peer import Inbound
     from antiphon.schema.version import Agreement, Dialect, Offer, OptIns
     from antiphon.transports.base import ADDRESSES, Receive, Transport
@@ -26,30 +26,10 @@ if TYPE_CHECKING:
     from antiphon.transports.websocket import connect_websocket
 
 __all__ = [
-    "ADDRESSES",
-    "UNREADABLE",
-    "Agreement",
-    "ChildTransport",
-    "Connection",
-    "ConnectionOptions",
-    "Dialect",
-    "Inbound",
-    "Offer",
-    "OptIns",
-    "Overlong",
-    "Receive",
-    "Received",
-    "ReplaceableTransport",
-    "Role",
-    "StdioTransport",
-    "Tap",
-    "Transport",
-    "child_environment",
-    "connect_websocket",
-    "failure_of",
-    "memory_pair",
-    "on_one_line",
-    "run",
+    "ADDRESSES", "UNREADABLE", "Agreement", "ChildTransport", "Connection", "ConnectionOptions", "Dialect",
+    "Inbound", "Offer", "OptIns", "OversizedFrame", "Receive", "Received", "ReplaceableTransport", "Role",
+    "StdioTransport", "Tap", "Transport", "child_environment", "connect_websocket", "failure_of",
+    "memory_pair", "on_one_line", "run",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
     "antiphon.connection.connection": ("Connection", "ConnectionOptions"),
@@ -57,7 +37,7 @@ __getattr__ = lazy_names(__name__, {
     "antiphon.connection.tap": ("Tap",),
     "antiphon.jsonrpc.frames": ("UNREADABLE", "on_one_line"),
     "antiphon.jsonrpc.lines": ("Received",),
-    "antiphon.jsonrpc.oversized": ("Overlong", "failure_of"),
+    "antiphon.jsonrpc.oversized": ("OversizedFrame", "failure_of"),
     "antiphon.jsonrpc.peer": ("Inbound",),
     "antiphon.schema.version": ("Agreement", "Dialect", "Offer", "OptIns"),
     "antiphon.transports.base": ("ADDRESSES", "Receive", "Transport"),

@@ -96,7 +96,7 @@ class ByHand(Scripted):
         while (await self.receive()).get("id") != "settled":
             pass
         applied = asyncio.Event()
-        session.client.connection.behind(session.id, applied.set)
+        session.client.connection.after_received(session.id, applied.set)
         await applied.wait()
 
 

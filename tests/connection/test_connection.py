@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from antiphon.connection import Connection, ConnectionOptions, Role, receiver
-from antiphon.connection.receiver import FAULTS
+from antiphon.connection.receiver import MAX_ANSWERED_FAULTS
 from antiphon.errors import (
     CallFailed,
     InvalidParams,
@@ -78,11 +78,11 @@ async def test_garbage_is_answered_under_null_and_the_connection_lives(frame, co
 @requirement("RPC-10")
 async def test_a_peer_that_prints_what_it_reads_is_not_answered_for_ever() -> None:
     async with agent(requests={"session/new": new_session}) as (_, other):
-        for _ in range(FAULTS + 50):
+        for _ in range(MAX_ANSWERED_FAULTS + 50):
             other.raw(b"DEBUG read something")
         other.send(id=1, method="session/new", params=NEW)
-        answers = [await other.receive() for _ in range(FAULTS + 1)]
-        assert [answer["id"] for answer in answers] == [None] * FAULTS + [1]
+        answers = [await other.receive() for _ in range(MAX_ANSWERED_FAULTS + 1)]
+        assert [answer["id"] for answer in answers] == [None] * MAX_ANSWERED_FAULTS + [1]
 
 
 @requirement("RPC-12")
@@ -99,7 +99,7 @@ async def test_stray_responses_and_a_lone_surrogate_are_survived() -> None:
 async def test_a_peer_with_too_many_requests_without_an_answer_is_refused_more_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(receiver, "UNANSWERED", 3)
+    monkeypatch.setattr(receiver, "MAX_UNANSWERED", 3)
     answered = asyncio.Event()
 
     async def later(params: Any, inbound: Inbound) -> Any:
@@ -451,7 +451,7 @@ async def test_an_answer_in_no_version_of_ours_is_an_error() -> None:
         other.send(id=request["id"], result={"protocolVersion": 9})
         with pytest.raises(RemoteError, match="version 9"):
             await opening
-        with pytest.raises(LocalError, match="before `initialize`"):
+        with pytest.raises(LocalError, match="not initialized"):
             await connection.call("session/new")
 
 

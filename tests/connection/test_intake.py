@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from antiphon.connection.intake import MOST, Brake, Intake
+from antiphon.connection.intake import MOST, Intake, ReadingPause
 from antiphon.jsonrpc.lines import Received
 
 
@@ -14,9 +14,9 @@ class Peer:
         self.handled: list[Received] = []
         self.turns: list[int] = []
         self.brakes: list[str] = []
-        brake = Brake(lambda: self.brakes.append("pause"), lambda: self.brakes.append("resume"))
+        reading = ReadingPause(lambda: self.brakes.append("pause"), lambda: self.brakes.append("resume"))
         self.most = MOST
-        self.intake = Intake(self.handle, brake)
+        self.intake = Intake(self.handle, reading)
 
     def handle(self, frames: list[Received], is_over: Callable[[], bool]) -> list[Received]:
         self.handled += frames[: self.most]
@@ -64,9 +64,9 @@ async def test_what_waits_is_handled_before_another_link_and_dropped_at_the_end(
 
 async def test_a_brake_is_released_when_nobody_holds_it() -> None:
     told: list[str] = []
-    brake = Brake(lambda: told.append("pause"), lambda: told.append("resume"))
-    for act, by in ((brake.hold, 1), (brake.hold, 2), (brake.release, 1), (brake.release, 1)):
+    reading = ReadingPause(lambda: told.append("pause"), lambda: told.append("resume"))
+    for act, by in ((reading.hold, 1), (reading.hold, 2), (reading.release, 1), (reading.release, 1)):
         act(by)
     assert told == ["pause"]
-    brake.release(2)
+    reading.release(2)
     assert told == ["pause", "resume"]

@@ -23,7 +23,7 @@ from antiphon.jsonrpc.frames import (
     encode_request,
     encode_response,
 )
-from antiphon.jsonrpc.oversized import HEAD, TAIL, failure_of, overlong
+from antiphon.jsonrpc.oversized import HEAD, TAIL, describe_oversized, failure_of
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import VERSIONS, Kind, methods
 from antiphon.schema.updates import unread, written
@@ -61,7 +61,9 @@ def opened() -> Iterator[Check]:
 
 
 def check(data: bytes) -> str:
-    if not isinstance(decode(failure_of(overlong(data[:HEAD], data[-TAIL:], size=9, bound=8))), Failure):
+    if not isinstance(
+        decode(failure_of(describe_oversized(data[:HEAD], data[-TAIL:], size=9, bound=8))), Failure
+    ):
         raise Broken("the answer to an oversized frame is no failure")
     outcomes = [_line(line) for line in data.split(b"\n") if line]
     return " ".join(outcomes[:3])

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 
 from antiphon.jsonrpc.lines import LineSplitter, Received
-from antiphon.jsonrpc.oversized import Overlong
+from antiphon.jsonrpc.oversized import OversizedFrame
 from tests.fuzz.mutation import seeds
 from tests.fuzz.running import Broken, Check
 
@@ -44,8 +44,8 @@ def check(data: bytes) -> str:
     expected: list[bytes | None] = [line if len(line) <= bound else None for line in lines if line]
     if _sorts(found) != expected:
         raise Broken(f"expected {expected!r}, got {found!r}")
-    return f"{min(len(found), 20)} lines, {any(isinstance(line, Overlong) for line in found)}"
+    return f"{min(len(found), 20)} lines, {any(isinstance(line, OversizedFrame) for line in found)}"
 
 
 def _sorts(lines: Sequence[Received]) -> list[bytes | None]:
-    return [None if isinstance(line, Overlong) else line for line in lines]
+    return [None if isinstance(line, OversizedFrame) else line for line in lines]

@@ -12,6 +12,7 @@ from antiphon.jsonrpc.sse import encode_event
 from antiphon.remote.http_server import http_server
 from antiphon.transports.http.exchange import Exchange, Head, Reply
 from antiphon.transports.http.exchange import json as as_json
+from antiphon.transports.http.routes import Site
 from tests.http.raw import INFO
 
 RESULT = {"protocolVersion": 2, "info": INFO, "capabilities": {"session": {"load": {}, "resume": {}}}}
@@ -72,6 +73,6 @@ async def scripted(answer: Answer | None = None, **options: Any) -> AsyncIterato
         raise AssertionError("nobody goes there")
 
     script = Scripted(answer, **options)
-    async with http_server(serve, path="/elsewhere", routes={"/acp": script}) as server:
+    async with http_server(serve, path="/elsewhere", site=Site(routes={"/acp": script})) as server:
         script.url = f"http://127.0.0.1:{server.port}/acp"
         yield script

@@ -11,6 +11,7 @@ from antiphon import Agent, AgentTurn
 from antiphon.hub import Hub
 from antiphon.remote.http_server import http_server
 from antiphon.remote.http_transport import HttpTransport
+from antiphon.remote.websocket_server import ServerOptions
 from tests.http.raw import Raw
 
 
@@ -75,6 +76,6 @@ async def agent_at_hand(
         await agent.serve(transport)
         known.gone.put_nowait(transport)
 
-    async with agent.serving(), http_server(serve, **options) as server:
+    async with agent.serving(), http_server(serve, options=ServerOptions(**options)) as server:
         yield agent, Raw(server.port), go
         go.set()

@@ -11,8 +11,10 @@ from typing import Any
 from websockets.frames import Frame, Opcode
 
 from antiphon.remote.http_server import http_server
+from antiphon.remote.websocket_server import ServerOptions
 from antiphon.transports.base import Inbox
 from antiphon.transports.http.exchange import Exchange, Head, Reply, plain
+from antiphon.transports.http.routes import Check, Site
 from antiphon.transports.websocket import WebSocketTransport
 from tests.http.raw import Raw, read_head
 
@@ -46,13 +48,15 @@ class Handling:
 
 
 @asynccontextmanager
-async def handling(**options: Any) -> AsyncIterator[tuple[Any, Handling]]:
+async def handling(check: Check | None = None, **options: Any) -> AsyncIterator[tuple[Any, Handling]]:
     async def serve(transport: Any) -> None:
         await Inbox(transport).take()
 
     handler = Handling()
     paths = dict.fromkeys(("/", "/big", "/fail", "/stream"), handler)
-    async with http_server(serve, routes=paths, **options) as server:
+    async with http_server(
+        serve, site=Site(routes=paths, check=check), options=ServerOptions(**options)
+    ) as server:
         yield server, handler
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from websockets.frames import Opcode
 
-from antiphon.remote.websocket_server import websocket_server
+from antiphon.remote.websocket_server import ServerOptions, websocket_server
 from antiphon.transports.base import Inbox
 from antiphon.transports.guarded_socket import SocketBounds
 from antiphon.transports.websocket import WebSocketTransport, connect_websocket
@@ -52,7 +52,9 @@ PATIENT = SocketBounds(mark=1 << 30, low=1 << 20)
 )
 def test_tiny_frames_let_others_be_served(run: Run, frame: bytes) -> None:
     async def scenario() -> None:
-        async with websocket_server(echo, opens=False, socket_bounds=PATIENT) as server:
+        async with websocket_server(
+            echo, options=ServerOptions(initialize_first=False, socket_bounds=PATIENT)
+        ) as server:
             client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
             inbox = Inbox(client)
 
@@ -108,7 +110,7 @@ def test_a_server_that_sends_tiny_frames_does_not_hold_up_its_client(run: Run) -
             await Inbox(transport).take()
 
         turns: list[int] = []
-        async with websocket_server(serve, opens=False) as server:
+        async with websocket_server(serve, options=ServerOptions(initialize_first=False)) as server:
             client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
             inbox, got = Inbox(client, high=1 << 30), 0
             while got < 100_000:
@@ -131,7 +133,7 @@ def test_what_came_before_the_end_is_handed_on_before_the_end(run: Run) -> None:
                 got += frames
             taken.set_result(got)
 
-        async with websocket_server(serve, opens=False) as server:
+        async with websocket_server(serve, options=ServerOptions(initialize_first=False)) as server:
             _, writer = await opened(server.port)
             writer.write(written(b"{}") * 20_000)
             writer.write_eof()

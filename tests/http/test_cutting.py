@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from antiphon.client import ClientOptions, LinkState, connect
-from antiphon.remote.stream_router import Bounds
+from antiphon.remote.stream_router import StreamBounds
 from tests.client.cutting import Way, way_to
 from tests.http.raw import DEADLINE
 from tests.http.serving import Links, agent_at_hand, hub_at_hand
@@ -66,7 +66,7 @@ async def test_a_stream_cut_amid_a_turn_goes_on_and_nothing_is_lost_or_doubled(v
 async def test_also_where_the_journal_has_to_help(version: int) -> None:
     async with (
         asyncio.timeout(DEADLINE),
-        agent_at_hand(bounds=Bounds(window=2000)) as (_, raw, _),
+        agent_at_hand(bounds=StreamBounds(window=2000)) as (_, raw, _),
         way_to(f"http://127.0.0.1:{raw.port}/acp") as way,
         connect(
             through(way), reconnect=False, version=version, options=ClientOptions(numbered=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from websockets.frames import Opcode
 
-from antiphon.remote.websocket_server import websocket_server
+from antiphon.remote.websocket_server import ServerOptions, websocket_server
 from antiphon.transports.base import Inbox
 from antiphon.transports.guarded_socket import SocketBounds
 from antiphon.transports.http.exchange import Head, Limits
@@ -30,7 +30,7 @@ def test_bodies_that_are_never_complete_are_bounded_for_each_token(run: Run) -> 
         return head.headers.get("Authorization", "nobody")
 
     async def scenario() -> None:
-        limits = Limits(body=60_000, held=100_000)
+        limits = Limits(body=60_000, incomplete=100_000)
         async with handling(check=check, limits=limits) as (server, _):
             raws = [Raw(server.port, "one") for _ in range(5)]
             statuses: list[int] = []
@@ -65,8 +65,10 @@ def test_messages_that_are_never_complete_are_bounded_for_each_token(run: Run) -
                 pass
             ended.append(transport.end_reason)
 
-        limits = Limits(held=100_000)
-        async with websocket_server(serve, opens=False, limits=limits) as server:
+        limits = Limits(incomplete=100_000)
+        async with websocket_server(
+            serve, options=ServerOptions(initialize_first=False, limits=limits)
+        ) as server:
             links = [await opened(server.port) for _ in range(5)]
             for number, (_, writer) in enumerate(links):
                 if number % 2:
@@ -98,7 +100,10 @@ def test_no_frame_hides_what_is_held(run: Run, opcode: Opcode) -> None:
                 pass
             ended.append(transport.end_reason)
 
-        async with websocket_server(serve, opens=False, bound=60_000, limits=Limits(held=100_000)) as server:
+        async with websocket_server(
+            serve,
+            options=ServerOptions(initialize_first=False, bound=60_000, limits=Limits(incomplete=100_000)),
+        ) as server:
             _, writer = await opened(server.port)
             writer.write(written(b"x" * 50_000, fin=False))
             endless = bytes([0x80 | opcode, 0xFF]) + (1 << 40).to_bytes(8) + bytes(4)
@@ -121,7 +126,9 @@ def test_a_peer_that_goes_on_sending_after_the_close_does_not_keep_its_link(run:
             ended.append(transport.end_reason)
 
         bounds = SocketBounds(last=0.1)
-        async with websocket_server(serve, opens=False, socket_bounds=bounds) as server:
+        async with websocket_server(
+            serve, options=ServerOptions(initialize_first=False, socket_bounds=bounds)
+        ) as server:
             for last in (written(b"\x03\xe8", Opcode.CLOSE), b"\x83\x80\0\0\0\0"):
                 _, writer = await opened(server.port)
                 writer.write(last)

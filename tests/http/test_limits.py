@@ -11,9 +11,9 @@ import pytest
 from antiphon import Agent
 from antiphon.client import connect
 from antiphon.remote.frames import outline
-from antiphon.remote.stream_router import Bounds, Outgoing
+from antiphon.remote.stream_router import StreamBounds, StreamRouter
 from antiphon.transports.http.event_stream import Position
-from antiphon.transports.http.exchange import Exchange, Head, Limits, Reply
+from antiphon.transports.http.exchange import Exchange, Limits, Reply
 from tests.http.raw import DEADLINE, NEW, Raw, read_head
 from tests.http.serving import Links, agent_at_hand
 from tests.http.test_streams import numbers, texts
@@ -75,7 +75,7 @@ async def test_a_socket_that_asks_for_nothing_more_is_closed() -> None:
 @requirement("HTTP-23")
 async def test_output_that_nobody_reads_is_bounded_and_then_the_connection_ends() -> None:
     links = Links()
-    bounds = Bounds(waiting=50_000, stall=0.4)
+    bounds = StreamBounds(waiting=50_000, stall=0.4)
     async with agent_at_hand(links, bounds=bounds) as (agent, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize()
         link = await links.came.get()
@@ -83,7 +83,7 @@ async def test_output_that_nobody_reads_is_bounded_and_then_the_connection_ends(
             session = await raw.new_session(own)
             await raw.prompt(session, "stream 5000 1000")
             assert await links.gone.get() is link
-            assert "nobody has read from it for 0.4 s" in link.end_reason
+            assert "the client has read nothing for 0.4 s" in link.end_reason
             while await own.chunk():
                 pass
         await its_turn_is_over(agent, session)
@@ -101,7 +101,7 @@ async def its_turn_is_over(agent: Agent, session: str) -> None:
 async def test_who_does_not_wait_for_the_reader_cannot_fill_the_memory() -> None:
     """Answers are sent whether they are read or not."""
     links = Links()
-    bounds = Bounds(waiting=5_000, most=50_000)
+    bounds = StreamBounds(waiting=5_000, most=50_000)
     async with agent_at_hand(links, bounds=bounds) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize()
         link = await links.came.get()
@@ -117,7 +117,7 @@ async def test_who_does_not_wait_for_the_reader_cannot_fill_the_memory() -> None
 
 @requirement("HTTP-23")
 async def test_a_slow_reader_loses_nothing() -> None:
-    async with agent_at_hand(bounds=Bounds(waiting=20_000, window=1)) as (agent, raw, _):
+    async with agent_at_hand(bounds=StreamBounds(waiting=20_000, window=1)) as (agent, raw, _):
         await raw.initialize()
         async with raw.stream() as own:
             session = await raw.new_session(own)
@@ -131,7 +131,7 @@ async def test_a_slow_reader_loses_nothing() -> None:
 @requirement("HTTP-23")
 async def test_sessions_that_nobody_reads_from_are_bounded() -> None:
     links = Links()
-    async with agent_at_hand(links, bounds=Bounds(streams=3)) as (_, raw, _), asyncio.timeout(DEADLINE):
+    async with agent_at_hand(links, bounds=StreamBounds(streams=3)) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize()
         link = await links.came.get()
         async with raw.stream() as own:
@@ -140,13 +140,13 @@ async def test_sessions_that_nobody_reads_from_are_bounded() -> None:
                 session = await raw.new_session(own)
                 await raw.prompt(session, "hi", number)
             assert await links.gone.get() is link
-            assert "over 3 sessions" in link.end_reason
+            assert "over 3 streams" in link.end_reason
 
 
 async def test_requests_that_nobody_can_answer_end_the_connection() -> None:
     links = Links()
     async with (
-        agent_at_hand(links, bounds=Bounds(requests=20)) as (_, raw, _),
+        agent_at_hand(links, bounds=StreamBounds(requests=20)) as (_, raw, _),
         asyncio.timeout(DEADLINE),
     ):
         await raw.initialize()
@@ -162,7 +162,7 @@ async def test_requests_that_nobody_can_answer_end_the_connection() -> None:
 async def test_sessions_that_a_client_names_are_not_remembered_without_end() -> None:
     """Each name has a thousand characters; a thousand of them would be a megabyte."""
     async with (
-        agent_at_hand(bounds=Bounds(known=8)) as (_, raw, _),
+        agent_at_hand(bounds=StreamBounds(known=8)) as (_, raw, _),
         asyncio.timeout(DEADLINE),
         raw.socket() as (reader, writer),
     ):
@@ -180,8 +180,9 @@ async def test_sessions_that_a_client_names_are_not_remembered_without_end() -> 
 
 
 class Reader(Exchange):
-    """Reads all of a stream."""
+    """Reads all of a stream, without a socket."""
 
+    def __init__(self) -> None: ...
     def reply(self, reply: Reply) -> None: ...
     def begin(self, headers: Mapping[str, str]) -> None: ...
     def write(self, data: bytes) -> None: ...
@@ -195,12 +196,12 @@ class Reader(Exchange):
 
 def test_what_stays_of_all_streams_of_a_connection_is_bounded() -> None:
     update = b'{"method":"session/update","params":{"sessionId":"%d","_meta":{"antiphon":{"seq":1}}'
-    bounds = Bounds(window=20_000, all_kept=200_000)
-    outgoing = Outgoing(bounds, moved=lambda: None, ask=lambda _: None, fail=pytest.fail)
+    bounds = StreamBounds(window=20_000, all_kept=200_000)
+    outgoing = StreamRouter(bounds, moved=lambda: None, ask=lambda _: None, fail=pytest.fail)
     for session in range(20):
         stream = outgoing.ready(str(session), None)
         assert stream is not None
-        stream.attach(Reader(Head()))
+        stream.attach(Reader())
         for _ in range(10):
             frame = update % session + b',"x":"%b"}}' % (b"x" * 1000)
             outgoing.route(frame, outline(frame))

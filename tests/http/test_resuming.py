@@ -11,7 +11,7 @@ import pytest
 
 from antiphon import Agent
 from antiphon.hub import Hub
-from antiphon.remote.stream_router import Bounds
+from antiphon.remote.stream_router import StreamBounds
 from tests.http.raw import DEADLINE, Events, Raw
 from tests.http.serving import agent_at_hand
 from tests.http.test_streams import numbers, texts
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.parametrize("version", [1, 2])
 
 SEQ: dict[str, Any] = {"_meta": {"antiphon": {"seq": True}}}
 TOLD: dict[str, Any] = {"_meta": {"antiphon": {"seq": True, "turnComplete": True}}}
-NOTHING_KEPT = Bounds(window=1)
+NOTHING_KEPT = StreamBounds(window=1)
 
 
 def is_end(frame: Any, version: int, id: str) -> bool:
@@ -85,7 +85,7 @@ async def test_from_every_event_the_rest_is_the_same(version: int, behind: Calla
 
 @requirement("HTTP-20")
 async def test_in_the_midst_of_a_turn(version: int) -> None:
-    async with agent_at_hand(bounds=Bounds(window=1000)) as (_, raw, go), asyncio.timeout(DEADLINE):
+    async with agent_at_hand(bounds=StreamBounds(window=1000)) as (_, raw, go), asyncio.timeout(DEADLINE):
         await raw.initialize(version, **SEQ)
         async with raw.stream() as own:
             session = await raw.new_session(own)
@@ -144,7 +144,7 @@ async def test_cut_again_and_again_while_it_goes_on(version: int) -> None:
 
 @requirement("HTTP-20")
 async def test_an_answer_that_was_lost_long_ago_comes_once(version: int) -> None:
-    async with agent_at_hand(bounds=Bounds(window=2000)) as (_, raw, _), asyncio.timeout(DEADLINE):
+    async with agent_at_hand(bounds=StreamBounds(window=2000)) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize(version, **SEQ)
         async with raw.stream() as own:
             session = await raw.new_session(own)
@@ -167,7 +167,7 @@ async def test_an_answer_that_was_lost_long_ago_comes_once(version: int) -> None
 
 @requirement("HTTP-20")
 async def test_a_question_is_asked_again_where_the_journal_is_gone_through(version: int) -> None:
-    async with agent_at_hand(bounds=Bounds(window=600)) as (_, raw, _), asyncio.timeout(DEADLINE):
+    async with agent_at_hand(bounds=StreamBounds(window=600)) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize(version, **SEQ)
         async with raw.stream() as own:
             session = await raw.new_session(own)

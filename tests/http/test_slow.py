@@ -14,7 +14,9 @@ import pytest
 from antiphon.hub import Access, Hub
 from antiphon.hub.access.limits import HubLimits
 from antiphon.remote.http_server import HttpServer, http_server
+from antiphon.remote.websocket_server import ServerOptions
 from antiphon.transports.http.exchange import Head, Limits
+from antiphon.transports.http.routes import Site
 from tests.http.raw import DEADLINE, Raw, read_head
 from tests.http.serving import make_agent
 from tests.requirements.marks import requirement
@@ -44,7 +46,7 @@ async def noting() -> AsyncIterator[Noted]:
     async with (
         asyncio.timeout(DEADLINE),
         agent.serving(),
-        http_server(agent.serve, limits=SHORT, refused=refused) as server,
+        http_server(agent.serve, site=Site(refused=refused), options=ServerOptions(limits=SHORT)) as server,
     ):
         yield Noted(server, told)
 
@@ -76,7 +78,7 @@ async def test_a_head_byte_by_byte(first: str) -> None:
         head = f"{first}\r\nX-Long: {'x' * 1000}".encode()
         assert await answered(noted.port, head, at_once=1) == 408
         assert noted.told == [("127.0.0.1", "", 408)]
-        assert noted.server.tally.refused[408] == 1
+        assert noted.server.counts.refused[408] == 1
 
 
 async def test_a_body_byte_by_byte() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.remote.websocket_server import websocket_server
+from antiphon.remote.websocket_server import ServerOptions, websocket_server
 from antiphon.transports.base import Inbox
 from antiphon.transports.guarded_socket import GuardedSocket, SocketFaults
 from antiphon.transports.websocket import WebSocketTransport, connect_websocket
@@ -126,7 +126,7 @@ def test_a_websocket_that_cannot_be_written_to_costs_the_others_nothing(run: Run
             links.append(transport)
             await Inbox(transport).take()
 
-        async with websocket_server(serve, opens=False) as server:
+        async with websocket_server(serve, options=ServerOptions(initialize_first=False)) as server:
             clients = [await connect_websocket(f"ws://127.0.0.1:{server.port}/acp") for _ in range(3)]
             await until(lambda: len(links) == 3)
             bad: Any = links[1]._transport

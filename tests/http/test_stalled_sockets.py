@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.remote.websocket_server import websocket_server
+from antiphon.remote.websocket_server import ServerOptions, websocket_server
 from antiphon.transports.base import Inbox
 from antiphon.transports.guarded_socket import SocketBounds
 from antiphon.transports.http.exchange import Limits
@@ -39,7 +39,9 @@ def test_a_websocket_that_reads_nothing_of_what_it_is_sent(run: Run) -> None:
                 pass
             ended.set_result(transport.end_reason)
 
-        async with websocket_server(serve, opens=False, socket_bounds=SHORT) as server:
+        async with websocket_server(
+            serve, options=ServerOptions(initialize_first=False, socket_bounds=SHORT)
+        ) as server:
             _, writer = await opened(server.port)
             assert "the peer read nothing of" in await ended
             writer.transport.abort()
@@ -83,10 +85,10 @@ def test_a_refused_client_that_does_not_close_its_end(run: Run) -> None:
 
 def test_a_silent_websocket_ends_and_one_that_answers_pings_lives(run: Run) -> None:
     async def scenario() -> None:
-        options: Any = {"opens": False, "socket_bounds": SHORT}
+        options: Any = {"initialize_first": False, "socket_bounds": SHORT}
         async with (
-            websocket_server(echo, ping_interval=None, **options) as silent,
-            websocket_server(echo, ping_interval=0.05, **options) as pinging,
+            websocket_server(echo, options=ServerOptions(ping_interval=None, **options)) as silent,
+            websocket_server(echo, options=ServerOptions(ping_interval=0.05, **options)) as pinging,
         ):
             quiet = await connect_websocket(f"ws://127.0.0.1:{pinging.port}/acp", ping_interval=None)
             answering = Inbox(quiet)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon.client import connect
-from antiphon.remote.stream_router import Bounds
+from antiphon.remote.stream_router import StreamBounds
 from tests.http.raw import DEADLINE, NEW, Events, Raw
 from tests.http.serving import Links, agent_at_hand, hub_at_hand
 from tests.requirements.marks import requirement
@@ -114,7 +114,7 @@ async def test_whoever_comes_back_takes_its_stream_over() -> None:
 
 @requirement("HTTP-13")
 async def test_nothing_to_say_is_said_by_comments() -> None:
-    async with agent_at_hand(bounds=Bounds(keep_alive=0.02)) as (_, raw, _):
+    async with agent_at_hand(bounds=StreamBounds(keep_alive=0.02)) as (_, raw, _):
         await raw.initialize()
         async with asyncio.timeout(DEADLINE), raw.stream() as own:
             assert [await own.chunk() for _ in range(3)] == [b"id: 0\n\n", b":\n\n", b":\n\n"]
@@ -150,7 +150,7 @@ async def test_delete_ends_the_connection_and_the_session_goes_on() -> None:
 @requirement("WS-04", "HTTP-15")
 async def test_a_connection_that_nobody_reads_from_is_freed() -> None:
     links = Links()
-    bounds = Bounds(stall=0.1, keep_alive=0.05)
+    bounds = StreamBounds(stall=0.1, keep_alive=0.05)
     async with agent_at_hand(links, bounds=bounds) as (agent, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize()
         async with raw.stream() as own:
@@ -196,7 +196,7 @@ async def test_a_stream_goes_on_behind_the_last_event_that_was_read() -> None:
 
 @requirement("HTTP-20")
 async def test_a_large_event_comes_whole_also_where_the_stream_was_cut_within_it() -> None:
-    async with agent_at_hand(bounds=Bounds(window=1 << 25)) as (_, raw, _), asyncio.timeout(DEADLINE):
+    async with agent_at_hand(bounds=StreamBounds(window=1 << 25)) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize()
         async with raw.stream() as own:
             session = await raw.new_session(own)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from websockets.frames import Opcode
 
-from antiphon.remote.websocket_server import websocket_server
+from antiphon.remote.websocket_server import ServerOptions, websocket_server
 from antiphon.transports.base import Inbox
 from antiphon.transports.guarded_socket import SocketBounds
 from antiphon.transports.websocket import WebSocketTransport, connect_websocket
@@ -32,7 +32,9 @@ ROOM = 20_000 + 300_000 + 1_000
 
 def test_pings_of_a_client_that_reads_no_pongs(run: Run) -> None:
     async def scenario() -> None:
-        async with websocket_server(echo, opens=False, socket_bounds=SMALL) as server:
+        async with websocket_server(
+            echo, options=ServerOptions(initialize_first=False, socket_bounds=SMALL)
+        ) as server:
             _, writer = await opened(server.port)
             flooding = asyncio.ensure_future(flood(writer, written(b"p" * 100, Opcode.PING) * 100))
             [link] = server.sockets
@@ -48,7 +50,9 @@ def test_pings_of_a_client_that_reads_no_pongs(run: Run) -> None:
 
 def test_messages_of_a_client_that_reads_no_answers(run: Run) -> None:
     async def scenario() -> None:
-        async with websocket_server(echo, opens=False, socket_bounds=SMALL) as server:
+        async with websocket_server(
+            echo, options=ServerOptions(initialize_first=False, socket_bounds=SMALL)
+        ) as server:
             _, writer = await opened(server.port)
             flooding = asyncio.ensure_future(flood(writer, written(b"m" * 1000) * 20))
             [link] = server.sockets
@@ -112,7 +116,9 @@ def test_beyond_the_hard_bound_the_link_ends(run: Run, kind: str) -> None:
             served.put_nowait(transport)
             await Inbox(transport).take()
 
-        async with websocket_server(serve, opens=False, socket_bounds=SMALL) as server:
+        async with websocket_server(
+            serve, options=ServerOptions(initialize_first=False, socket_bounds=SMALL)
+        ) as server:
             _, writer = await opened(server.port)
             link = await served.get()
             while not link.end_reason:
@@ -139,7 +145,9 @@ def test_beyond_the_hard_bound_the_link_ends(run: Run, kind: str) -> None:
 
 def test_a_large_message_is_no_reason_to_end_a_link(run: Run) -> None:
     async def scenario() -> None:
-        async with websocket_server(echo, opens=False, socket_bounds=SMALL) as server:
+        async with websocket_server(
+            echo, options=ServerOptions(initialize_first=False, socket_bounds=SMALL)
+        ) as server:
             client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
             client.send(b"x" * 5_000_000)
             client.send(b"y")

@@ -109,7 +109,7 @@ async def test_what_fails_is_closed_with_1011(caplog: pytest.LogCaptureFixture) 
         dial(f"ws://127.0.0.1:{server.port}/acp") as socket,
     ):
         assert await close_code(socket) == 1011
-    assert "serving a WebSocket failed" in caplog.text
+    assert "WebSocket handler failed" in caplog.text
 
 
 @requirement("WS-03")

@@ -138,7 +138,7 @@ def test_what_cannot_be_served_is_said(tmp_path: Path, arguments: list[str], cod
 def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "hub.lock").mkdir()  # nobody can open that, not even root
     assert run("serve", "--port", "0", "--data", str(tmp_path)).stderr.startswith(
-        f"antiphon: {tmp_path}/hub.lock is no regular file"
+        f"antiphon: {tmp_path}/hub.lock is not a regular file"
     )
     (tmp_path / "hub.lock").rmdir()
     (tmp_path / "sessions.db").write_bytes(b"this is no database, but long enough to be read as one" * 99)

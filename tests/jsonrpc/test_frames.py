@@ -161,7 +161,7 @@ def test_an_answer_without_jsonrpc_or_with_both_members_null_still_reaches_its_c
 
 @pytest.mark.parametrize("line", [b'[{"jsonrpc":"2.0","method":"m"}, 2,"x"]', b"[]"])
 def test_an_array_is_no_frame(line: bytes) -> None:
-    with pytest.raises(InvalidRequest, match="arrays are not used"):
+    with pytest.raises(InvalidRequest, match="ACP has no batches"):
         frames.decode(line)
 
 

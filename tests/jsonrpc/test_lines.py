@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.requirements.marks import requirement
 
 from antiphon.jsonrpc.lines import LineSplitter
-from antiphon.jsonrpc.oversized import Overlong
+from antiphon.jsonrpc.oversized import OversizedFrame
 
 line = st.binary(max_size=40).map(lambda raw: raw.replace(b"\n", b"").replace(b"\r", b""))
 
@@ -36,7 +36,7 @@ def test_a_line_over_the_bound_is_reported_in_its_place_and_the_rest_lives(sizes
     data = b"".join(b"x" * size + b"\n" for size in sizes)
     splitter = LineSplitter(bound=bound)
     out = [found for piece in cut(data, at) for found in splitter.feed(piece)]
-    expected = [b"x" * size if size <= bound else Overlong(size, bound) for size in sizes if size]
+    expected = [b"x" * size if size <= bound else OversizedFrame(size, bound) for size in sizes if size]
     assert out == expected
 
 
@@ -56,7 +56,7 @@ def test_a_line_over_the_bound_is_not_kept_while_it_arrives() -> None:
         assert splitter.feed(b"x" * 100_000) == []
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
-    assert splitter.feed(b"\n{}\n") == [Overlong(10_000_000, 1000), b"{}"]
+    assert splitter.feed(b"\n{}\n") == [OversizedFrame(10_000_000, 1000), b"{}"]
 
 
 @given(at=st.lists(st.integers(0, 9999)), id_last=st.booleans())
@@ -66,4 +66,4 @@ def test_the_id_of_a_line_over_the_bound_is_found(at, id_last) -> None:
     splitter = LineSplitter(bound=100)
     data = frame % params + b"\n"
     out = [found for piece in cut(data, at) for found in splitter.feed(piece)]
-    assert out == [Overlong(len(data) - 1, 100, 7)]
+    assert out == [OversizedFrame(len(data) - 1, 100, 7)]

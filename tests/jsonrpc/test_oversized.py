@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from antiphon.jsonrpc.frames import Request, decode
-from antiphon.jsonrpc.oversized import HEAD, TAIL, Overlong, failure_of, overlong
+from antiphon.jsonrpc.oversized import HEAD, TAIL, OversizedFrame, describe_oversized, failure_of
 from antiphon.jsonrpc.peer import Fault, Peer
 
 BIG = "x" * 10_000
@@ -19,8 +19,8 @@ HOSTILE = '","id":5}' * 2000 + "}]}" * 100
 """A text that looks like the end of a frame, again and again."""
 
 
-def of(frame: bytes) -> Overlong:
-    return overlong(frame[:HEAD], frame[-TAIL:], size=len(frame), bound=100)
+def of(frame: bytes) -> OversizedFrame:
+    return describe_oversized(frame[:HEAD], frame[-TAIL:], size=len(frame), bound=100)
 
 
 def frame(*members: tuple[str, Any], compact: bool = True) -> bytes:
@@ -42,7 +42,7 @@ def test_the_id_is_found_wherever_it_stands(id: Any, order: str, compact: bool) 
         "tail": [RPC, METHOD, PARAMS, named],
         "middle": [PARAMS, named, RPC, METHOD],
     }[order]
-    assert of(frame(*members, compact=compact)) == Overlong(
+    assert of(frame(*members, compact=compact)) == OversizedFrame(
         len(frame(*members, compact=compact)), 100, id, answers=False
     )
 
@@ -118,5 +118,5 @@ def test_no_other_id_is_ever_found(
     """Whatever is cut off: the id that is found is the one of the frame, or none."""
     members = {"jsonrpc": "2.0", "id": id, "method": "m", "params": {"id": 12345678, "x": value}}
     data = json.dumps({name: members[name] for name in order}, ensure_ascii=ascii).encode()
-    found = overlong(data[:head], data[len(data) - tail :], size=len(data), bound=1).id
+    found = describe_oversized(data[:head], data[len(data) - tail :], size=len(data), bound=1).id
     assert found is UNSET or (found == id and type(found) is type(id))

@@ -10,7 +10,7 @@ from tests.requirements.marks import requirement
 
 from antiphon.errors import ErrorObject, LocalError
 from antiphon.jsonrpc.frames import Notification
-from antiphon.jsonrpc.oversized import Overlong
+from antiphon.jsonrpc.oversized import OversizedFrame
 from antiphon.jsonrpc.peer import Answered, CancelAsked, Fault, Inbound, Peer
 
 
@@ -115,7 +115,8 @@ def test_a_second_request_under_a_live_id_is_refused_and_the_first_unharmed() ->
 
 @requirement("RPC-09", "RPC-10", "RPC-11")
 @pytest.mark.parametrize(
-    ("frame", "code"), [(b"nonsense", -32700), (b"42", -32600), (b"[]", -32600), (Overlong(9, 8), -32004)]
+    ("frame", "code"),
+    [(b"nonsense", -32700), (b"42", -32600), (b"[]", -32600), (OversizedFrame(9, 8), -32004)],
 )
 def test_what_cannot_be_read_is_answered_under_null(frame, code) -> None:
     reply = refusal(Peer().receive(frame))
@@ -230,7 +231,7 @@ def test_blank_frames_are_nothing() -> None:
 @pytest.mark.parametrize("id", [7, "7"])
 def test_a_request_over_the_bound_is_answered_under_its_own_id(id) -> None:
     peer = Peer()
-    fault = only(peer.receive(Overlong(9, 8, id)))
+    fault = only(peer.receive(OversizedFrame(9, 8, id)))
     assert isinstance(fault, Fault)
     assert fault.due
     reply = json.loads(fault.reply)
@@ -242,7 +243,7 @@ def test_a_request_over_the_bound_is_answered_under_its_own_id(id) -> None:
 def test_not_under_an_id_that_is_still_in_use() -> None:
     peer = Peer()
     peer.receive(line(id=7, method="m"))
-    fault = only(peer.receive(Overlong(9, 8, 7)))
+    fault = only(peer.receive(OversizedFrame(9, 8, 7)))
     assert json.loads(fault.reply)["id"] is None
 
 
@@ -250,11 +251,11 @@ def test_not_under_an_id_that_is_still_in_use() -> None:
 def test_an_answer_over_the_bound_fails_its_call() -> None:
     peer = Peer()
     call, _ = peer.call("m", b"{}")
-    event = only(peer.receive(Overlong(9, 8, call.id, answers=True)))
+    event = only(peer.receive(OversizedFrame(9, 8, call.id, answers=True)))
     assert isinstance(event, Answered)
     assert event.error is not None
     assert event.error.code == -32004
-    again = only(peer.receive(Overlong(9, 8, call.id, answers=True)))
+    again = only(peer.receive(OversizedFrame(9, 8, call.id, answers=True)))
     assert isinstance(again, Fault)
     assert again.reply is None
 

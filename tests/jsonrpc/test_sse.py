@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.requirements.marks import requirement
 
-from antiphon.jsonrpc.oversized import Overlong
+from antiphon.jsonrpc.oversized import OversizedFrame
 from antiphon.jsonrpc.sse import KEEP_ALIVE, Event, EventDecoder, encode_event
 
 IDS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), min_size=1, max_size=8).filter(
@@ -19,9 +19,9 @@ DATA = st.binary(max_size=60).map(lambda data: data.replace(b"\r", b"\n"))
 EVENTS = st.lists(st.tuples(DATA, IDS), max_size=8)
 
 
-def read(stream: bytes, cuts: list[int], **options: int) -> list[Event | Overlong]:
+def read(stream: bytes, cuts: list[int], **options: int) -> list[Event | OversizedFrame]:
     decoder = EventDecoder(**options)
-    found: list[Event | Overlong] = []
+    found: list[Event | OversizedFrame] = []
     edges = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
     for start, end in pairwise(edges):
         found += decoder.feed(stream[start:end])
@@ -94,8 +94,8 @@ def test_an_event_over_the_bound_is_told_in_its_place_and_nothing_of_it_is_kept(
     stream = b"data: 1\n\ndata: %b\n\ndata: 12\ndata: %b\n\ndata: 2\n\n" % (long, b"y" * 8)
     assert read(stream, cuts, bound=10) == [
         Event(b"1"),
-        Overlong(300, 10),
-        Overlong(11, 10),
+        OversizedFrame(300, 10),
+        OversizedFrame(11, 10),
         Event(b"2"),
     ]
 

@@ -140,7 +140,7 @@ class AgentByHand:
         """Everything sent up to now has been applied by the client."""
         await self.answer_to(self.ask("_settled"))
         applied = asyncio.Event()
-        session.client.connection.behind(session.id, applied.set)
+        session.client.connection.after_received(session.id, applied.set)
         await applied.wait()
 
     # The client's side, as far as it has to go on at the same time

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from antiphon.jsonrpc import frames
-from antiphon.jsonrpc.oversized import Overlong
+from antiphon.jsonrpc.oversized import OversizedFrame
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
 from antiphon.schema.updates import SHORT_TEXT, UpdateReader, is_update
@@ -63,7 +63,7 @@ def test_a_line_written_otherwise_is_read_in_a_run_and_alone_goes_the_general_wa
 
 
 def test_an_overlong_frame_among_them_is_left_to_the_general_way():
-    overlong = Overlong(9, 8)
+    overlong = OversizedFrame(9, 8)
     assert codec(1).updates.read_all([LINE, overlong]) is None
     assert not is_update(overlong)
     assert is_update(LINE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from antiphon.errors import InvalidParams, InvalidRequest, RemoteError, UnsupportedVersion
-from antiphon.schema.opening import TABLE, Input, State
+from antiphon.schema.handshake import TABLE, Input, State
 from antiphon.schema.version import Agreement, Dialect, OptIns, choose_version, read_answer, read_offer
 from tests.requirements.marks import requirement
 

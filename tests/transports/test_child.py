@@ -16,7 +16,7 @@ from tests.requirements.marks import requirement
 
 from antiphon.connection import Connection, Role
 from antiphon.errors import LinkLost, SpawnFailed
-from antiphon.jsonrpc.oversized import Overlong
+from antiphon.jsonrpc.oversized import OversizedFrame
 from antiphon.testing.transports import take, take_all
 from antiphon.transports.base import Inbox
 from antiphon.transports.processes.child import ChildTransport
@@ -60,7 +60,7 @@ async def test_a_line_of_20_mb_passes_and_one_over_the_bound_is_reported_in_its_
             first, second, third = await take(child, 3)
         assert isinstance(first, bytes)
         assert len(first) == 20_000_000
-        assert (second, third) == (Overlong(30_000_000, 21_000_000), b"{}")
+        assert (second, third) == (OversizedFrame(30_000_000, 21_000_000), b"{}")
     finally:
         await child.aclose()
 

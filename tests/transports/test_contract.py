@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 from tests.requirements.marks import requirement
 
-from antiphon.remote.websocket_server import websocket_server
+from antiphon.remote.websocket_server import ServerOptions, websocket_server
 from antiphon.testing import check_transport
 from antiphon.testing.transports import CHECKS
 from antiphon.transports.base import Transport
@@ -54,7 +54,9 @@ async def _websocket(compression: bool) -> AsyncIterator[tuple[Transport, Transp
         accepted.set_result(transport)
         await done.wait()
 
-    async with websocket_server(serve, compression=compression, opens=False) as server:
+    async with websocket_server(
+        serve, options=ServerOptions(compression=compression, initialize_first=False)
+    ) as server:
         client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp", compression=compression)
         try:
             yield client, await accepted

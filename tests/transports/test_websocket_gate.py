@@ -19,8 +19,8 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as connect_as_other
 from websockets.frames import Frame, Opcode
 
-from antiphon.jsonrpc.oversized import Overlong
-from antiphon.remote.websocket_server import websocket_server
+from antiphon.jsonrpc.oversized import OversizedFrame
+from antiphon.remote.websocket_server import ServerOptions, websocket_server
 from antiphon.transports.base import Inbox
 from antiphon.transports.websocket import connect_websocket
 from antiphon.transports.websocket_gate import CUT, INVALID, FrameGate
@@ -73,7 +73,7 @@ def test_every_message_within_the_bound_passes_as_it_came(
             if not cut:
                 expected.append(frame)
             if number == len(sizes) - 1 and cut:
-                expected.append(Overlong(sum(sizes), BOUND))
+                expected.append(OversizedFrame(sum(sizes), BOUND))
             expected.append(ping)
     got = fed(FrameGate(bound=BOUND, masked=masked), data, cuts)
     assert joined([item for item in got if item != b""]) == joined([item for item in expected if item != b""])
@@ -85,7 +85,7 @@ def test_all_lengths_are_read(size: int, masked: bool) -> None:
     frame = written(os.urandom(size), Opcode.TEXT, fin=True, masked=masked)
     for cuts in ([], [1], [3, 9], list(range(20))):
         assert b"".join(fed(FrameGate(bound=size, masked=masked), frame, cuts)) == frame
-        assert fed(FrameGate(bound=size - 1, masked=masked), frame, cuts) == [Overlong(size, size - 1)]
+        assert fed(FrameGate(bound=size - 1, masked=masked), frame, cuts) == [OversizedFrame(size, size - 1)]
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 7])
@@ -104,7 +104,7 @@ def test_the_id_is_found(masked: bool, pieces: int, last: bool) -> None:
         for number, part in enumerate(parts)
     ]
     gate = FrameGate(bound=8000, masked=masked)
-    assert fed(gate, b"".join(frames), [5, 100, 4321])[-1] == Overlong(len(payload), 8000, "a")
+    assert fed(gate, b"".join(frames), [5, 100, 4321])[-1] == OversizedFrame(len(payload), 8000, "a")
 
 
 def test_what_is_swallowed_is_not_kept() -> None:
@@ -133,10 +133,10 @@ def test_a_message_inside_of_another_breaks_the_link_and_stays_counted(
     gate = FrameGate(bound=BOUND, masked=True)
     begun = written(b"x" * first, Opcode.TEXT, fin=False, masked=True)
     passed = gate.feed(begun)
-    assert gate.under_way == (first if first <= BOUND else 0)
+    assert gate.incomplete_size == (first if first <= BOUND else 0)
     nested = written(b"y" * size, opcode, fin=fin, masked=True)
     assert (passed, gate.feed(nested + begun)) == ([begun] if first <= BOUND else [], [INVALID])
-    assert gate.under_way == (first if first <= BOUND else 0), "the message that was begun is still held"
+    assert gate.incomplete_size == (first if first <= BOUND else 0), "the first message still counts"
     assert gate.feed(written(b"{}", Opcode.TEXT, fin=True, masked=True)) == []
 
 
@@ -160,10 +160,12 @@ async def reported(*, compression: str | None, bound: int = 100_000) -> AsyncIte
         inbox = Inbox(transport)
         while batch := await inbox.take():
             for frame in batch:
-                known = [frame.bound, frame.id] if isinstance(frame, Overlong) else len(frame)
+                known = [frame.bound, frame.id] if isinstance(frame, OversizedFrame) else len(frame)
                 transport.send(json.dumps(known).encode())
 
-    server = websocket_server(serve, bound=bound, compression=compression is not None, opens=False)
+    server = websocket_server(
+        serve, options=ServerOptions(bound=bound, compression=compression is not None, initialize_first=False)
+    )
     async with asyncio.timeout(DEADLINE), server as listens:
         address = f"ws://127.0.0.1:{listens.port}/acp"
         async with connect_as_other(address, compression=compression, max_size=None) as client:
@@ -223,7 +225,7 @@ async def test_our_client_skips_what_a_server_sends_over_its_bound(compression: 
             transport.send(message(size, size).encode())
         await inbox.take()
 
-    server = websocket_server(serve, compression=compression, opens=False)
+    server = websocket_server(serve, options=ServerOptions(compression=compression, initialize_first=False))
     async with asyncio.timeout(DEADLINE), server as listens:
         address = f"ws://127.0.0.1:{listens.port}/acp"
         client = await connect_websocket(address, bound=1000, compression=compression)
@@ -232,7 +234,7 @@ async def test_our_client_skips_what_a_server_sends_over_its_bound(compression: 
         got: list[Any] = []
         while len(got) < 3:
             got += await inbox.take()
-        assert isinstance(got[1], Overlong)
+        assert isinstance(got[1], OversizedFrame)
         assert (got[1].bound, got[1].id) == (1000, 300_000)
         assert [json.loads(got[at])["id"] for at in (0, 2)] == [10, 20]
         await client.aclose()

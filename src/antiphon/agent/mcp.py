@@ -11,7 +11,7 @@ from typing import Any
 from antiphon.agent.worker import HandlerWorker
 from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v2
-from antiphon.schema.mcp_binding import with_inner_meta
+from antiphon.schema.mcp_over_acp import with_inner_meta
 from antiphon.server.mcp_calls import McpCalls, OnNotification
 
 

@@ -17,7 +17,15 @@ from antiphon.cli.exit_codes import Failure
 from antiphon.client import Reconnect
 from antiphon.errors import AntiphonError, LinkLost, LinkRefused
 from antiphon.schema import META_KEY
-from antiphon.wire import UNREADABLE, Overlong, Receive, Received, ReplaceableTransport, Transport, failure_of
+from antiphon.wire import (
+    UNREADABLE,
+    OversizedFrame,
+    Receive,
+    Received,
+    ReplaceableTransport,
+    Transport,
+    failure_of,
+)
 
 AWAY = {"code": -32603, "message": "The hub is not reachable", "data": {"reason": "away"}}
 OPENS = ("session/new", "session/load", "session/resume", "session/fork")
@@ -289,7 +297,7 @@ class ReconnectingHub(ReplaceableTransport):
     def _received(self, frames: list[Received]) -> None:
         passed_on: list[Received] = []
         for frame in frames:
-            if isinstance(frame, Overlong):
+            if isinstance(frame, OversizedFrame):
                 failure = failure_of(frame)
                 if not frame.answers:
                     super().send(failure)

@@ -448,7 +448,7 @@ class Client:
         self._workspace.link_lost()
         self._elicitations.link_lost()
         for session in self._agent.sessions.values():
-            self.connection.behind(session.id, partial(session.link_lost, LinkLost(reason)))
+            self.connection.after_received(session.id, partial(session.link_lost, LinkLost(reason)))
         self.link._step(LinkInput.LOST, reason)
 
     def _link_restored(self) -> None:

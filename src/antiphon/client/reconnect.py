@@ -145,7 +145,7 @@ async def _resume(client: Client, session: ClientSession) -> None:
         if child.state is not v2.State.IDLE:
             await _resume(client, child.session)  # resumed with its parent it would be replayed
     applied = asyncio.Event()
-    client.connection.behind(session.id, applied.set)
+    client.connection.after_received(session.id, applied.set)
     await applied.wait()  # then the cursor is final
     try:
         if session._core.lasts:

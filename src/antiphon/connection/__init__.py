@@ -1,4 +1,4 @@
-"""Where frames meet lanes: one initialized link between two peers, and the order on it."""
+"""Connections: one initialized link between two peers, with one ordered lane per session."""
 
 from antiphon.connection.connection import Connection, ConnectionOptions
 from antiphon.connection.initialization import Role

@@ -1,7 +1,7 @@
-"""Calls: the requests this side has made, and the delivery of their answers.
+"""Calls: the requests that this side made, and the delivery of their responses.
 
-An answer that closes a span of a session travels in that session's lane, so its caller wakes only after
-everything that was sent before it has been handled. So does the news that there will be no answer.
+The response to a call such as `session/prompt` goes through the lane of its session, so its caller wakes only
+after all earlier frames of the session have been handled. So does the error if the link is lost.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from msgspec import Raw, Struct
 
-from antiphon.connection.lanes import Lanes, inside
+from antiphon.connection.lanes import Lanes, current_lane
 from antiphon.connection.sessions import session_named
 from antiphon.errors import AntiphonError, CallFailed, LaneMisuse
 from antiphon.jsonrpc.peer import Answered, Call, Peer
@@ -22,26 +22,26 @@ IN_LANE = frozenset(
         "session/load",
         "session/resume",
         "session/close",
-        "session/set_config_option",  # its answer is the complete list, as an update is
+        "session/set_config_option",  # its result is the complete list, like an update
         "session/set_mode",
         "session/set_model",
     }
 )
-"""Calls whose answers are delivered in the lane of the session they name."""
+"""Calls whose responses are delivered in the lane of the session in their params."""
 OPENS_LANE = frozenset({"session/new", "session/fork"})
-"""Calls whose answers are delivered in the lane of the session their result names."""
+"""Calls whose responses are delivered in the lane of the session in their result."""
 
 
 Outcome = Raw | AntiphonError
-Settled = Callable[[Outcome], None]
-"""What is done with an answer, at its place in the lane."""
+OnOutcome = Callable[[Outcome], None]
+"""Handles the outcome of a call, at its place in the lane."""
 
 
 class _Pending(Struct):
-    settled: Settled
+    on_outcome: OnOutcome
     session: str | None
     frame: bytes | None = None
-    """To be sent again on the next link, where it outlives this one."""
+    """The request, to send it again on the next link; `None` if it fails with this link."""
 
 
 class Calls:
@@ -52,44 +52,47 @@ class Calls:
         self._pending: dict[Call, _Pending] = {}
         self._failure: Callable[[], AntiphonError] | None = None
         self._away: Callable[[], AntiphonError] | None = None
-        """Set while a link was lost and the next one is not in use yet."""
+        """Makes the error for calls between two links; `None` while a link is in use."""
 
     def begin(
         self,
         method: str,
         params: bytes,
         session: str | None,
-        settled: Settled,
+        on_outcome: OnOutcome,
         *,
         lasting: bool = False,
         first: bool = False,
     ) -> Call:
-        """Send a request; `settled` is called with what comes of it, unless it is abandoned before. One that
-        is `lasting` is sent again on the next link; one to be sent `first` takes that link into use."""
+        """Send a request. `on_outcome` gets its result or error, unless it is abandoned before.
+
+        `lasting`: it is sent again on the next link.
+        `first`: it is sent even if the next link is not in use yet.
+        """
         self.check(lasting or first)
         call, frame = self._peer.call(method, params)
         named = session if method in IN_LANE else None
-        self._pending[call] = _Pending(settled, named, frame if lasting else None)
+        self._pending[call] = _Pending(on_outcome, named, frame if lasting else None)
         if self._away is None or first:
             self._send(frame)
         return call
 
     def check(self, waits: bool = False) -> None:
-        """Raise where nothing can be sent now, or, for what `waits`, ever."""
+        """Raise if nothing can be sent now or, for a call that `waits` for the next link, ever."""
         failure = self._failure or (None if waits else self._away)
         if failure is not None:
             raise failure()
 
     def abandon(self, call: Call) -> None:
-        """Give up on an answer, and tell the peer so."""
+        """Stop waiting for a response, and send `$/cancel_request`."""
         if self._pending.pop(call, None) is not None:
             cancel = self._peer.abandon(call)
             if cancel is not None:
                 self._send(cancel)
 
     async def call(self, method: str, params: bytes, session: str | None, *, first: bool = False) -> Raw:
-        """Send a request and wait for its answer. Giving up tells the peer so."""
-        lane = inside()
+        """Send a request and wait for its result. If the caller is cancelled, the call is abandoned."""
+        lane = current_lane()
         if method in IN_LANE and lane is not None and lane.key == session:
             raise LaneMisuse(
                 f"{method} of session {session} was awaited inside a handler of that session: its answer"
@@ -107,7 +110,7 @@ class Calls:
             raise
 
     def answered(self, event: Answered, size: int, *, unfit: AntiphonError | None = None) -> None:
-        """An answer was read. `unfit` is what is wrong with it, if it was looked at already."""
+        """Deliver a response. `unfit` is the error to deliver instead of an invalid result."""
         pending = self._pending.pop(event.call, None)
         if pending is None:
             return
@@ -121,14 +124,14 @@ class Calls:
         self._deliver(pending, size, outcome)
 
     def lose(self, failure: Callable[[], AntiphonError]) -> None:
-        """The link is gone: every call fails with what `failure` makes."""
+        """Fail every call, now and later, because the link is gone. `failure` makes the errors."""
         self._failure = failure
         lost, self._pending = self._pending, {}
         for pending in lost.values():
             self._deliver(pending, 0, failure())
 
     def cut(self, failure: Callable[[], AntiphonError]) -> None:
-        """The link is gone and another one follows: what does not last fails."""
+        """Fail every call that is not `lasting`, because another link replaces this one."""
         self._away = failure
         before, self._pending = self._pending, {}
         self._pending = {call: pending for call, pending in before.items() if pending.frame is not None}
@@ -138,7 +141,7 @@ class Calls:
                 self._deliver(pending, 0, failure())
 
     def restored(self) -> None:
-        """The next link is in use: what lasts goes there."""
+        """Send the lasting calls on the next link."""
         self._away = None
         for pending in self._pending.values():
             if pending.frame is not None:
@@ -146,15 +149,15 @@ class Calls:
 
     def _deliver(self, pending: _Pending, size: int, outcome: Outcome) -> None:
         if pending.session is None or self._lanes.idle(pending.session):
-            pending.settled(outcome)
+            pending.on_outcome(outcome)
         else:
-            self._lanes.get(pending.session).put(size, settle, ((pending.settled, outcome),))
+            self._lanes.get(pending.session).put(size, deliver_outcome, ((pending.on_outcome, outcome),))
 
 
-def settle(step: tuple[Settled, Outcome]) -> None:
-    """Deliver an outcome, in its lane."""
-    settled, outcome = step
-    settled(outcome)
+def deliver_outcome(step: tuple[OnOutcome, Outcome]) -> None:
+    """Call the handler of an outcome, as a step of a lane."""
+    on_outcome, outcome = step
+    on_outcome(outcome)
 
 
 def _wake(answer: asyncio.Future[Raw], outcome: Outcome) -> None:

@@ -1,6 +1,6 @@
 """Connection: one initialized link between two peers. It drives a Peer over a Transport.
 
-Here are its life and what it sends. `Initialization` opens it, and `Receiver` handles what it receives.
+This module has its lifecycle and the sending. `Initialization` opens it; `Receiver` handles received frames.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Self
 import msgspec
 from msgspec import Raw, Struct
 
-from antiphon.connection.calls import Calls, settle
+from antiphon.connection.calls import Calls, deliver_outcome
 from antiphon.connection.handlers import (
     ExtensionNotified,
     Handlers,
@@ -27,7 +27,7 @@ from antiphon.connection.handlers import (
 )
 from antiphon.connection.inbound_requests import InboundRequests
 from antiphon.connection.initialization import INITIALIZE, Initialization, InitializeHandler, Role
-from antiphon.connection.intake import Brake, Intake
+from antiphon.connection.intake import Intake, ReadingPause
 from antiphon.connection.lanes import LANE_BOUND, Lanes
 from antiphon.connection.receiver import Receiver
 from antiphon.connection.sessions import session_of
@@ -42,7 +42,7 @@ from antiphon.transports.base import Framing, Transport
 logger = logging.getLogger("antiphon.connection")
 
 LAST_ANSWERS = 0.5
-"""Seconds an agent's handlers get to answer once the client has closed its end."""
+"""Seconds that an agent's handlers get to respond after the client has closed its end."""
 _NOTHING = Raw(b"null")
 
 
@@ -64,12 +64,12 @@ class ConnectionOptions(Struct, frozen=True, kw_only=True):
 
 
 class Connection:
-    """An async context manager: the link is served while it is open and closed at its end.
+    """An async context manager that serves a link inside its block and closes it at the end.
 
-    `requests` and `notifications` map method names to handlers; a method without one is answered with
-    `-32601` or ignored. `unbegun` gives the answers to requests that are cancelled before their handler has
-    begun, where that is not an error. An agent gives `on_initialize`, a client calls `initialize`. `on_lost`
-    is called once the last frame was received, after every call without an answer has failed.
+    `requests` and `notifications` map method names to handlers. A request without a handler gets `-32601`; a
+    notification without one is ignored. `unbegun` makes the responses to requests that are cancelled before
+    their handler has begun, if that is not an error. An agent sets `on_initialize`, a client calls
+    `initialize`. `on_lost` is called after the last frame, when all calls without a response have failed.
     """
 
     def __init__(
@@ -87,31 +87,31 @@ class Connection:
         tap = options.tap
         self.role = role
         self.handlers = Handlers(
-            requests,
-            notifications,
-            unbegun,
-            on_extension=options.on_extension,
-            on_extension_notified=options.on_extension_notified,
-            lane_of=options.lane_of,
+            dict(requests or {}),
+            dict(notifications or {}),
+            dict(unbegun or {}),
+            options.on_extension,
+            options.on_extension_notified,
+            options.lane_of,
         )
         self._transport = transport
         self._on_lost = on_lost
         self._tap = tap
         self._send = tapped_out(transport.send, tap)
         self.send_framed = transport.send_framed
-        """Sends what was prepared by `framing`: run for every chunk and client, so without a call between."""
-        # For a call or an answer: the gathering of a tick would only keep somebody waiting.
+        """Sends bytes that `framing` made. Runs for every chunk and client, so no method wraps it."""
+        # For calls and responses: to wait for the end of the tick would only delay the peer.
         send_now = tapped_out(transport.send_now, tap)
         self._group = asyncio.TaskGroup()
         self._outside = contextvars.copy_context()
         self._background: set[asyncio.Task[None]] = set()
         self._peer = Peer()
-        brake = Brake(transport.pause, transport.resume)
+        reading = ReadingPause(transport.pause, transport.resume)
         self._lanes = Lanes(
             bound=options.lane_bound,
             start=self._start,
-            pause=lambda: brake.hold(self._lanes),
-            resume=lambda: brake.release(self._lanes),
+            pause=lambda: reading.hold(self._lanes),
+            resume=lambda: reading.release(self._lanes),
             report=_report_error,
             context=self._context,
         )
@@ -132,17 +132,17 @@ class Connection:
             inbound_requests=self._inbound_requests,
             send=self._send,
         )
-        self._intake = Intake(self._receiver.receive, brake)
+        self._intake = Intake(self._receiver.receive, reading)
         self._lost: LinkLost | None = None
         self._closing = False
         self._closed = asyncio.Event()
 
     @property
     def agreement(self) -> Agreement | None:
-        """What `initialize` led to; `None` before."""
+        """The result of `initialize`; `None` before."""
         return self._initialization.agreement
 
-    # --- life --------------------------------------------------------------------------------------
+    # --- lifecycle ---------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
@@ -154,24 +154,24 @@ class Connection:
         try:
             await self.aclose()
         finally:
-            # The body's own exception is raised as it is, not wrapped in a group of one.
+            # An exception of the body is not wrapped in an `ExceptionGroup`.
             await self._group.__aexit__(None, None, None)
 
     async def aclose(self) -> None:
-        """End the link. Handlers at work are cancelled, calls without an answer fail."""
+        """End the link. Running handlers are cancelled, and calls without a response fail."""
         self._closing = True
         self._inbound_requests.dismiss()
         await self._transport.aclose()
         await self._closed.wait()
-        self._lanes.stop(still=settle)
+        self._lanes.stop(still=deliver_outcome)
 
     async def wait_closed(self) -> LinkLost:
-        """Wait until the link has ended, and say why."""
+        """Wait until the link has ended, and return the reason."""
         await self._closed.wait()
         return self._failure()
 
     def start_soon(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something for as long as the link lives, outside of every lane."""
+        """Run a coroutine outside every lane. It is cancelled when the link ends."""
 
         async def guarded() -> None:
             try:
@@ -182,27 +182,27 @@ class Connection:
         task = self._start(guarded())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-        task.add_done_callback(lambda _: work.close())  # where it was cancelled before its first step
+        task.add_done_callback(lambda _: work.close())  # it may be cancelled before its first step
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return self._group.create_task(work, context=self._context())
 
     def _context(self) -> contextvars.Context:
-        """What stands outside of every lane."""
+        """Return a context outside every lane."""
         return self._outside.copy()
 
-    # --- one link after another --------------------------------------------------------------------
+    # --- replacing the link ------------------------------------------------------------------------
 
     def cut(self, reason: str) -> None:
-        """The link was lost, and the transport is about to have another one: calls fail with `LinkLost` but
-        for those that last, and what the peer asked is answered no more. What was received is still handled,
-        before anything of the next link."""
+        """Note that the link was lost and that the transport will use another one. Calls fail with `LinkLost`
+        unless they are `lasting`, and the peer's requests get no response. Received frames are still handled,
+        before any frame of the next link."""
         self._intake.finish()
         self._calls.cut(lambda: LinkLost(reason))
         self._inbound_requests.drop()
 
     def restored(self) -> None:
-        """The next link is initialized and in use."""
+        """Note that the next link is initialized. Lasting calls are sent again."""
         self._calls.restored()
 
     # --- sending -----------------------------------------------------------------------------------
@@ -210,14 +210,14 @@ class Connection:
     async def initialize(self, params: Mapping[str, Any]) -> Any:
         """Open the connection as a client. `params` may have both versions' shapes (INIT-01)."""
         raw = await self._calls.call(INITIALIZE, msgspec.json.encode(params), None, first=True)
-        # `agreement` was settled when the answer was read: what stood behind it is typed already.
+        # `agreement` was set when the response was read: the frames after it are decoded with it.
         self._initialization.prepare_soon(updates=UPDATE in self.handlers.notifications)
         return self._initialization.agreed().result(INITIALIZE, raw)
 
     async def call(self, method: str, params: Any = None) -> Any:
         """Call the peer and return its typed result. Raises `CallFailed`, `InvalidResult`, `LinkLost`.
 
-        A caller that is cancelled tells the peer so with `$/cancel_request`.
+        If the caller is cancelled, the peer gets `$/cancel_request`.
         """
         codec = self._initialization.agreed()
         encoded = b"{}" if params is None else codec.encode(params)
@@ -227,15 +227,18 @@ class Connection:
         self,
         method: str,
         params: Any,
-        settled: Callable[[Any], None],
+        on_outcome: Callable[[Any], None],
         *,
         lasting: bool = False,
         first: bool = False,
     ) -> Call:
-        """Call the peer without waiting. `settled` gets the typed result, or the exception, in the session's
-        lane where the answer has its place: before anything that was received after it is handled. Where the
-        transport outlives a link, a `lasting` call is made again on the next one, and one to be made `first`
-        is made while that is not in use yet."""
+        """Call the peer without waiting for the response.
+
+        `on_outcome` gets the typed result or the exception, in the session's lane: before any frame that was
+        received later is handled.
+        `lasting`: the call is sent again on the next link.
+        `first`: the call may be sent before the next link is in use.
+        """
         codec = self._initialization.agreed()
 
         def typed(outcome: Raw | AntiphonError) -> None:
@@ -244,25 +247,25 @@ class Connection:
                     outcome = codec.result(method, outcome)
                 except AntiphonError as error:
                     outcome = error
-            settled(outcome)
+            on_outcome(outcome)
 
         return self._calls.begin(
             method, codec.encode(params), session_of(params), typed, lasting=lasting, first=first
         )
 
     def abandon(self, call: Call) -> None:
-        """Give up on a call that was begun; the peer is told (`$/cancel_request`)."""
+        """Stop waiting for a call that `begin` made, and send `$/cancel_request`."""
         self._calls.abandon(call)
 
-    def behind(self, session_id: str | None, act: Callable[[], None]) -> None:
-        """Do something once all that was received so far for a session, or for none, has been handled."""
+    def after_received(self, session_id: str | None, act: Callable[[], None]) -> None:
+        """Call `act` once all frames received so far for a session, or for none, have been handled."""
         if self._lanes.idle(session_id):
             act()
         else:
-            self._lanes.get(session_id).put(0, settle, ((lambda _: act(), _NOTHING),))
+            self._lanes.get(session_id).put(0, deliver_outcome, ((lambda _: act(), _NOTHING),))
 
     async def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification; waits while the link is congested."""
+        """Send a notification. Waits while the link is congested."""
         self._calls.check()
         encode = (self._initialization.codec or self._initialization.agreed()).encode
         self._send(encode_notification(method, b"{}" if params is None else encode(params)))
@@ -270,9 +273,9 @@ class Connection:
             await self._transport.drain()
 
     def answer(self, inbound: Inbound, result: Any) -> None:
-        """Answer a request from outside its handler, where the answer has its place in a stream of updates.
+        """Respond to a request from outside its handler, at a certain place in a stream of updates.
 
-        `result` is typed, or an `ErrorObject`. The handler's own result is then not sent any more.
+        `result` is typed, or an `ErrorObject`. The result of the handler is then not sent.
         """
         if self._lost is not None:
             return
@@ -282,29 +285,29 @@ class Connection:
             self._inbound_requests.answer(inbound, self._initialization.agreed().encode(result))
 
     def send(self, frame: bytes) -> None:
-        """Send one frame that is JSON already. `drain` is for whoever sends many."""
+        """Send one frame of encoded JSON. A sender of many frames calls `drain` in between."""
         if self._lost is None:
             self._send(frame)
 
     @property
     def framing(self) -> Framing | None:
-        """How frames can be prepared for this link together with others; `None` where they cannot be."""
+        """Encodes frames for `send_framed`, if several links can share the bytes; else `None`."""
         return None if self._tap is not None else self._transport.framing
 
     @property
     def congested(self) -> bool:
-        """Whether more is on its way than the link can take just now."""
+        """Whether a sender should `drain` before it sends more."""
         return self._transport.congested
 
     async def drain(self) -> None:
-        """Wait until the link can take more, or has ended."""
+        """Wait until the link accepts more, or has ended."""
         if self._transport.congested:
             await self._transport.drain()
 
     # --- the end -----------------------------------------------------------------------------------
 
     def _ended(self) -> None:
-        """The transport has handed over its last frame."""
+        """Handle the end of the transport, after its last frame."""
         self._intake.drop()
         self._receiver.faults.sum_up()
         self._lost = LinkLost(self._transport.end_reason or "the link ended", stderr=self._transport.stderr)
@@ -332,7 +335,7 @@ class Connection:
         return LinkLost(self._lost.reason, stderr=self._lost.stderr)
 
     async def _finish_serving(self) -> None:
-        """A client that has closed its end may still read ours: what can be answered soon is answered."""
+        """Let handlers respond for a short time: a client that has closed its end may still read."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LAST_ANSWERS):
                 while tasks := [*self._inbound_requests.tasks, *self._lanes.workers()]:
@@ -340,4 +343,4 @@ class Connection:
 
 
 def _report_error(error: BaseException) -> None:
-    logger.error("a handler failed", exc_info=error)
+    logger.error("handler failed", exc_info=error)

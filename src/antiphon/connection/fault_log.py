@@ -1,18 +1,18 @@
-"""FaultLog: what one peer does wrong is told in the log a few times, and counted from there on.
+"""FaultLog: logs the first faults of a peer, and counts the others.
 
-A peer that repeats a mistake fifty thousand times must neither fill the log nor spend our time on it.
+A peer that repeats a fault fifty thousand times must not fill the log.
 """
 
 from __future__ import annotations
 
 import logging
 
-TOLD = 10
-"""How many faults of a kind are told each by itself."""
+LOGGED_EACH = 10
+"""Faults that get a log line each."""
 
 
 class FaultLog:
-    """The faults of one peer. `about` begins each line, and says what kind of fault it is."""
+    """The faults of one peer. Each log line begins with `about`, the kind of fault."""
 
     def __init__(self, logger: logging.Logger, about: str) -> None:
         self._logger = logger
@@ -20,10 +20,10 @@ class FaultLog:
         self.count = 0
 
     def note(self, reason: str, *, level: int = logging.WARNING) -> bool:
-        """Count a fault. The first ones are told, and then every tenth, hundredth, thousandth power; whether
-        this one was told by itself."""
+        """Count a fault. Log the first ones, then the hundredth, thousandth and so on. Return whether this is
+        one of the first."""
         self.count += 1
-        if self.count <= TOLD:
+        if self.count <= LOGGED_EACH:
             self._logger.log(level, "%s: %s", self._about, reason)
             return True
         if self.count in _POWERS:
@@ -31,8 +31,8 @@ class FaultLog:
         return False
 
     def sum_up(self) -> None:
-        """The peer is gone: say how many there were, if not all were told."""
-        if self.count > TOLD:
+        """Log the number of faults, if not each of them was logged."""
+        if self.count > LOGGED_EACH:
             self._logger.warning("%s: %d in all", self._about, self.count)
         self.count = 0
 

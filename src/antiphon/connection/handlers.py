@@ -1,11 +1,11 @@
-"""Handlers: what is done with the requests and notifications of the other side."""
+"""Handlers: the functions that handle the requests and notifications of the peer."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from antiphon.connection.sessions import session_of
 from antiphon.jsonrpc.peer import Inbound
@@ -15,9 +15,9 @@ RequestHandler = Callable[[Any, Inbound], Awaitable[Any]]
 NotificationHandler = Callable[[Any], Awaitable[None] | None]
 ExtensionNotified = Callable[[str, Any], Awaitable[None] | None]
 LaneOf = Callable[[str, Any], str | None]
-"""Returns the session in whose lane a method with these params runs; `None`: in that of the connection."""
+"""Returns the session in whose lane a method with these params runs; `None` for the connection's lane."""
 Unbegun = Callable[[Any], Any]
-"""Makes the answer to a request that is cancelled before its handler has begun, where that is no error."""
+"""Makes the result of a request that is cancelled before its handler has begun, if that is not an error."""
 
 
 def session_of_call(method: str, params: Any) -> str | None:
@@ -25,43 +25,21 @@ def session_of_call(method: str, params: Any) -> str | None:
     return session_of(params)
 
 
-class Handlers:
-    """`requests`, `notifications` and `unbegun` are by the names of methods."""
+class Handlers(Struct):
+    """The handlers of one connection. `requests`, `notifications` and `unbegun` are by method name."""
 
-    __slots__ = (
-        "in_one_stream",
-        "lane_of",
-        "notifications",
-        "on_extension",
-        "on_extension_notified",
-        "on_text_chunks",
-        "on_written",
-        "requests",
-        "unbegun",
-    )
-
-    def __init__(
-        self,
-        requests: Mapping[str, RequestHandler] | None = None,
-        notifications: Mapping[str, NotificationHandler] | None = None,
-        unbegun: Mapping[str, Unbegun] | None = None,
-        *,
-        on_extension: RequestHandler | None = None,
-        on_extension_notified: ExtensionNotified | None = None,
-        lane_of: LaneOf = session_of_call,
-    ) -> None:
-        self.requests = dict(requests or {})
-        self.notifications = dict(notifications or {})
-        self.unbegun = dict(unbegun or {})
-        self.on_written: Callable[[tuple[Any, bytes | Raw]], Awaitable[None] | None] | None = None
-        """Where it is set, updates come here, each with the line that it was read from, or its params; and
-        those that do not decode come as unknown ones."""
-        self.on_text_chunks: Callable[[tuple[str, list[TextChunk]]], Awaitable[None] | None] | None = None
-        """Where it is set, plain text chunks come here: a session's id, and those that were read together."""
-        self.on_extension = on_extension
-        """Answers requests of methods that begin with `_` and have no handler (EXT-01)."""
-        self.on_extension_notified = on_extension_notified
-        """The same for notifications (EXT-02)."""
-        self.lane_of = lane_of
-        self.in_one_stream = False
-        """Whether extension notifications that name no session wait for the updates that came before them."""
+    requests: dict[str, RequestHandler]
+    notifications: dict[str, NotificationHandler]
+    unbegun: dict[str, Unbegun]
+    on_extension: RequestHandler | None = None
+    """Answers requests of methods that begin with `_` and have no handler (EXT-01)."""
+    on_extension_notified: ExtensionNotified | None = None
+    """The same for notifications (EXT-02)."""
+    lane_of: LaneOf = session_of_call
+    on_written: Callable[[tuple[Any, bytes | Raw]], Awaitable[None] | None] | None = None
+    """If set, gets every update together with the line or params that it was read from. It gets updates that
+    do not decode as unknown ones."""
+    on_text_chunks: Callable[[tuple[str, list[TextChunk]]], Awaitable[None] | None] | None = None
+    """If set, gets the plain text chunks of a session that were read together, with the session's id."""
+    in_one_stream: bool = False
+    """Whether extension notifications that name no session wait for the updates that came before them."""

@@ -1,7 +1,7 @@
-"""InboundRequests: the requests of the other side, from the start of their handler to their answer.
+"""InboundRequests: the requests of the peer, from the start of their handler to their response.
 
-A handler begins in the lane of its session and keeps it up to its first `await`: so much of it happens in
-receive order. From there on it waits outside, and the lane goes on.
+A handler runs in the lane of its session up to its first `await`, so that part happens in receive order. It
+waits outside the lane, and the lane continues.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ logger = logging.getLogger("antiphon.connection")
 
 
 class Job(Struct, frozen=True):
-    """A request, the session it belongs to, and what makes its result and writes it."""
+    """A request, its session, its handler, and the encoder of its result."""
 
     inbound: Inbound
     session: str | None
@@ -37,11 +37,11 @@ class Job(Struct, frozen=True):
     params: Any
     encode: Callable[[Any], bytes]
     unbegun: Callable[[Any], Any] | None = None
-    """What answers it where it was cancelled before it began, if that is no error."""
+    """Makes the result if the request is cancelled before its handler begins; `None`: that is an error."""
 
 
 class InboundRequests:
-    """Every request being served, and the tasks of their handlers. `context` is what those run in."""
+    """The requests in progress and the tasks of their handlers, which run in `context`."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class InboundRequests:
         self._context = context
         self._tasks: dict[Inbound, asyncio.Task[None]] = {}
         self._cancelled: set[Inbound] = set()
-        """Those whose handlers were told that their sender cancelled them."""
+        """Requests whose handlers were cancelled on behalf of the peer."""
         self._aborted = False
 
     @property
@@ -65,16 +65,16 @@ class InboundRequests:
         return list(self._tasks.values())
 
     def serve(self, job: Job, size: int) -> None:
-        """Let a request take its place in its lane."""
+        """Run the handler of a request at its place in its lane."""
         if self._lanes.idle(job.session):
-            # Nothing stands before it. What comes behind it is scheduled behind its first step, for the
-            # loop runs what is ready in the order in which it became so.
+            # The lane is empty. Later frames are scheduled after the first step of the handler, because the
+            # loop runs ready callbacks in order.
             self._start(job, None)
         else:
             self._lanes.get(job.session).put(size, self._take, (job,))
 
     def answer(self, inbound: Inbound, result: bytes) -> None:
-        """Answer a request; what was answered before stays as it was."""
+        """Respond to a request, unless it has a response."""
         if not inbound.answered:
             self._send(self._peer.answer(inbound, result))
 
@@ -83,26 +83,26 @@ class InboundRequests:
             self._send(self._peer.fail(inbound, error))
 
     def cancel(self, inbound: Inbound) -> None:
-        """Its sender no longer wants the answer; a handler at work is told by task cancellation."""
+        """Cancel the handler of a request, because its sender cancelled the request."""
         task = self._tasks.get(inbound)
         if task is not None and inbound not in self._cancelled:
-            self._cancelled.add(inbound)  # a second one would cut short what the handler does to end
+            self._cancelled.add(inbound)  # a second cancel would interrupt the cleanup of the handler
             task.cancel()
 
     def dismiss(self) -> None:
-        """This side ends the link: whoever waits is told while it can be (RPC-34)."""
+        """Fail all requests while the link is still open, because this side ends it (RPC-34)."""
         self._aborted = True
         for inbound, task in self._tasks.items():
             self.fail(inbound, RequestCancelled().to_wire())
             task.cancel()
 
     def drop(self) -> None:
-        """The link is gone that these came over: their handlers end, and nobody is told."""
+        """Cancel all handlers without a response, because the link is gone."""
         for task in self.tasks:
             task.cancel()
 
     async def abort(self) -> None:
-        """End every handler that is still at work (RPC-36), and let none begin."""
+        """Cancel every running handler (RPC-36), and start no other one."""
         self._aborted = True
         tasks = self.tasks
         for task in tasks:
@@ -111,9 +111,9 @@ class InboundRequests:
             await asyncio.wait(tasks)
 
     async def _take(self, job: Job) -> None:
-        """In its lane: the lane goes on when the handler has come to its first `await`."""
+        """Start a handler in its lane. The lane continues when the handler reaches its first `await`."""
         if job.inbound.answered:
-            return  # it came over a link that is gone
+            return  # its link is gone
         if self._aborted or (job.inbound.cancelled and job.unbegun is None):
             self.fail(job.inbound, RequestCancelled().to_wire())
             return
@@ -121,8 +121,8 @@ class InboundRequests:
             try:
                 self.answer(job.inbound, job.encode(job.unbegun(job.params)))
             except Exception:
-                logger.exception("what answers a request that was taken back failed")
-                self.fail(job.inbound, RequestCancelled().to_wire())  # RPC-31: it is answered all the same
+                logger.exception("result of cancelled %s failed", job.inbound.method)
+                self.fail(job.inbound, RequestCancelled().to_wire())  # RPC-31: it still gets a response
             return
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task = self._start(job, begun)
@@ -143,18 +143,18 @@ class InboundRequests:
             result = await job.handler(job.params, inbound)
             encoded = b"{}" if result is None else job.encode(result)
         except asyncio.CancelledError:
-            # RPC-31, RPC-34: cancelled by its sender or by our own ending, it is answered all the same.
+            # RPC-31, RPC-34: a request cancelled by its sender or by a shutdown still gets a response.
             self.fail(inbound, RequestCancelled().to_wire())
         except Exception as error:
             if inbound.cancelled:
-                # What a library makes of being cancelled is no error of the request.
+                # A library may turn the cancellation into another exception.
                 self.fail(inbound, RequestCancelled().to_wire())
                 return
             if isinstance(error, StoreError):
-                # The disk or the file is at fault, not the code: a traceback adds nothing.
+                # The disk or file is at fault, not the code: a traceback adds nothing.
                 logger.warning("store error in %s: %s", inbound.method, error)
             elif not isinstance(error, AntiphonError) or isinstance(error, LocalError):
-                logger.exception("the handler of %s failed", inbound.method)
+                logger.exception("handler of %s failed", inbound.method)
             self.fail(inbound, to_wire_error(error))
         else:
             self.answer(inbound, encoded)

@@ -1,4 +1,4 @@
-"""Initialization: what the two peers agree on in `initialize`, and what an agent lets through before."""
+"""Initialization: what two peers agree on in `initialize`, and which frames an agent accepts before it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec import Raw
 from antiphon.errors import InvalidParams, InvalidRequest, LocalError, RemoteError
 from antiphon.jsonrpc.peer import Inbound, Peer
 from antiphon.schema.codec import Codec, codec
-from antiphon.schema.opening import Input, Opening, Verdict
+from antiphon.schema.handshake import Handshake, Input, Verdict
 from antiphon.schema.updates import UpdateReader
 from antiphon.schema.version import V2, Agreement, Offer, read_answer, read_offer
 
@@ -30,29 +30,31 @@ class Role(StrEnum):
 
 
 class Initialization:
-    """An agent's is told what comes in, a client's what was answered."""
+    """The state of `initialize` on one connection, for an agent or a client."""
 
     def __init__(
         self, peer: Peer, *, supported: Sequence[int], on_initialize: InitializeHandler | None
     ) -> None:
         self.agreement: Agreement | None = None
         self.codec: Codec | None = None
-        """That of the version agreed on."""
+        """The codec of the agreed version."""
         self.updates: UpdateReader | None = None
-        """The quick way to read updates, for one that expects them."""
+        """The fast reader of updates, if this side handles them."""
         self._peer = peer
         self._supported = tuple(supported)
         self._on_initialize = on_initialize
-        self.opening = Opening()
+        self.handshake = Handshake()
 
     def agreed(self) -> Codec:
         if self.codec is None:
-            raise LocalError("nothing can be sent before `initialize` has succeeded")
+            raise LocalError(
+                "the connection is not initialized: call `initialize` before sending other frames"
+            )
         return self.codec
 
     def prepare_soon(self, *, updates: bool) -> None:
-        """Load the many types of an update once nobody waits for the answer to `initialize` any more;
-        `updates` come to this side."""
+        """Load the types of updates after the response to `initialize`, which they would delay. `updates`:
+        whether this side handles updates."""
 
         def prepare(codec: Codec) -> None:
             reader = codec.updates
@@ -69,8 +71,10 @@ class Initialization:
     # --- as a client -------------------------------------------------------------------------------
 
     def answered(self, result: Raw) -> RemoteError | None:
-        """An `initialize` of ours was answered; what is wrong with that. Called while reading: the frames
-        behind this answer are already in its version."""
+        """Read the result of this client's `initialize`. Return what is wrong with it, if anything.
+
+        It is called while reading, because the frames after the response are in the agreed version.
+        """
         try:
             self._agree(read_answer(_json(result), supported=self._supported))
         except RemoteError as error:
@@ -86,34 +90,34 @@ class Initialization:
         self._admit(Input.REQUEST, "the connection is not initialized")
 
     def admits_notification(self) -> bool:
-        return self.opening.step(Input.NOTIFICATION) is Verdict.SERVE
+        return self.handshake.step(Input.NOTIFICATION) is Verdict.SERVE
 
     def _admit(self, input: Input, otherwise: str) -> None:
-        if self.opening.step(input) is not Verdict.SERVE:
+        if self.handshake.step(input) is not Verdict.SERVE:
             raise InvalidRequest(otherwise)
 
     async def answer(self, _: None, inbound: Inbound) -> bytes:
-        """Answer an `initialize` that was admitted, and speak as agreed from there on."""
+        """Respond to an admitted `initialize`, and use the agreed version from then on."""
         try:
             if self._on_initialize is None:
-                raise LocalError("an agent's connection needs `on_initialize`")
+                raise LocalError("on_initialize is None; the connection of an agent needs a handler")
             selected = self.agreement.version if self.agreement else None
             offer = read_offer(_json(inbound.params), supported=self._supported, selected=selected)
             chosen = codec(offer.version)
-            params = chosen.opening_params(offer.params, exact=offer.exact)
+            params = chosen.initialize_params(offer.params, exact=offer.exact)
             agreement, result = await self._on_initialize(offer, params)
             answer = chosen.encode(result)
         except BaseException:
-            self.opening.step(Input.FAILED)
+            self.handshake.step(Input.FAILED)
             raise
-        self.opening.step(Input.SUCCEEDED)
+        self.handshake.step(Input.SUCCEEDED)
         self._agree(agreement)
         self.prepare_soon(updates=False)
         return answer
 
 
 def _json(raw: Raw | None) -> Any:
-    """Params or a result as plain values. Raises `InvalidParams`: a number may be out of range."""
+    """Decode params or a result as plain values. Raises `InvalidParams`: a number may be out of range."""
     try:
         return {} if raw is None else msgspec.json.decode(raw)
     except msgspec.MsgspecError as error:

@@ -1,7 +1,7 @@
-"""Intake: what one peer sends is handled a bounded amount at a time, so that others are served in between.
+"""Intake: handles a bounded number of frames per turn of the event loop, so that other peers are served.
 
-One read of a pipe or a socket may bring thousands of small frames. They are handled in turns of the event
-loop; while some wait for their turn, nothing more is read from the peer.
+One read of a pipe or socket may return thousands of small frames. While some of them wait for the next turn,
+nothing more is read from the peer.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from antiphon.jsonrpc.lines import Received
 MOST = 512
 """Frames that are handled in one turn of the event loop."""
 SECONDS = 0.005
-"""After so long in one turn the rest waits for the next one."""
+"""Seconds of one turn after which the remaining frames wait for the next turn."""
 
 Handle = Callable[[list[Received], Callable[[], bool]], list[Received]]
-"""Handles frames until it is told that the time is over; returns those that are left."""
+"""Handles frames until the second argument returns true. Returns the remaining frames."""
 
 
-class Brake:
-    """Stops the reading of a transport for as long as anybody holds it."""
+class ReadingPause:
+    """Pauses a transport while at least one object holds it."""
 
     def __init__(self, pause: Callable[[], None], resume: Callable[[], None]) -> None:
         self._pause = pause
@@ -42,9 +42,9 @@ class Brake:
 
 
 class Intake:
-    def __init__(self, handle: Handle, brake: Brake) -> None:
+    def __init__(self, handle: Handle, reading: ReadingPause) -> None:
         self._handle = handle
-        self._brake = brake
+        self._reading = reading
         self._waiting: list[Received] = []
         self._next: asyncio.Handle | None = None
 
@@ -55,16 +55,16 @@ class Intake:
             self._take(frames)
 
     def finish(self) -> None:
-        """Handle all that waits, now: another link takes the place of the one that it came over."""
+        """Handle all waiting frames now, because another link replaces the one that they came from."""
         waiting, self._waiting = self._waiting, []
         if waiting:
             self._handle(waiting, lambda: False)
-        self._rest()
+        self._release()
 
     def drop(self) -> None:
-        """Nobody wants what waits."""
+        """Drop the waiting frames."""
         self._waiting = []
-        self._rest()
+        self._release()
 
     def _take(self, frames: list[Received]) -> None:
         until = time.perf_counter() + SECONDS
@@ -73,18 +73,18 @@ class Intake:
             left = left + frames[MOST:]
         self._waiting = left + self._waiting
         if self._waiting:
-            self._next = asyncio.get_running_loop().call_soon(self._go_on)
-            self._brake.hold(self)
+            self._next = asyncio.get_running_loop().call_soon(self._continue)
+            self._reading.hold(self)
         else:
-            self._rest()
+            self._release()
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         self._next = None
         waiting, self._waiting = self._waiting, []
         self._take(waiting)
 
-    def _rest(self) -> None:
+    def _release(self) -> None:
         if self._next is not None:
             self._next.cancel()
             self._next = None
-        self._brake.release(self)
+        self._reading.release(self)

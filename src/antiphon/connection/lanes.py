@@ -1,7 +1,7 @@
-"""Lanes: what belongs to one session is handled one at a time, in the order it was received.
+"""Lanes: the frames of one session are handled one at a time, in the order they were received.
 
-A lane holds updates, session-scoped requests, and the responses that must not overtake them. It is
-bounded by bytes: a lane over its bound stops the reading of the whole connection until it has caught up.
+A lane has updates, session-scoped requests, and the responses that must not overtake them. A lane over its
+bound, in bytes, stops the reading of the whole connection until it has caught up.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from antiphon.errors import LaneOverflow
 
 LANE_BOUND = 1024 * 1024
 HARD_FACTOR = 16
-"""How far over its bound a lane may grow while its own handler waits for an answer we must read."""
+"""Multiples of its bound that a lane may have while its handler waits for a response that must be read."""
 
 Act = Callable[[Any], Awaitable[None] | None]
-"""One step in a lane: done when it returns, or when what it returned has been awaited."""
+"""One step in a lane. It is done when it returns, or when the returned awaitable is done."""
 
 
 class Lane:
-    """The ordered work of one session. `key` is the session's id; None is the connection itself."""
+    """The ordered work of one session. `key` is the session's id, or `None` for the connection."""
 
     __slots__ = ("_lanes", "_queue", "busy", "key", "serial", "size", "waiting", "worker")
 
@@ -34,7 +34,7 @@ class Lane:
         self.busy = False
         self.serial = 0
         self.waiting: tuple[asyncio.Future[Any], ...] = ()
-        """What the handler at work in this lane waits to be read."""
+        """Responses that the running handler of this lane waits for."""
         self.worker: asyncio.Task[None] | None = None
         self._lanes = lanes
         self._queue: deque[tuple[int, Act, Sequence[Any]]] = deque()
@@ -45,11 +45,11 @@ class Lane:
 
     @property
     def full(self) -> bool:
-        """Whether reading must stop: not while this lane itself waits for something to be read."""
+        """Whether reading must stop. It must not while this lane's handler waits for a response."""
         return self.size > self._lanes.bound and not self.waiting
 
     def put(self, size: int, act: Act, arguments: Sequence[Any]) -> None:
-        """Queue the same step for each of `arguments`: what is read together is queued together."""
+        """Queue the same step for each of `arguments`, which were read together."""
         self._queue.append((size, act, arguments))
         self.size += size
         if self.size > self._lanes.bound:
@@ -58,8 +58,8 @@ class Lane:
             self.worker = self._lanes.start(self._work())
 
     def do(self, size: int, act: Act, argument: Any) -> None:
-        """Do a step in place where nothing of the connection is ahead of it, else queue it. What it waits for
-        is awaited by the worker, and what comes behind it waits too."""
+        """Do a step at once if the connection has no earlier step, else queue it. The worker awaits the
+        awaitable that it returns, before any later step."""
         if self.worker is not None or self.busy or self._queue or not self._lanes.has_only(self):
             self.put(size, act, (argument,))
             return
@@ -72,7 +72,7 @@ class Lane:
         self.busy = False
         if result is not None:
             self.put(size, _wait_for, (result,))
-        elif self._queue and self.worker is None:  # the step itself has queued something
+        elif self._queue and self.worker is None:  # the step has queued another one
             self.worker = self._lanes.start(self._work())
         elif not self._queue:
             self._lanes.emptied(self)
@@ -99,7 +99,7 @@ class Lane:
                         task = asyncio.current_task()
                         if task is None or task.cancelling():
                             raise
-                        self._lanes.report(error)  # a handler awaited something that was cancelled
+                        self._lanes.report(error)  # the handler awaited a task that was cancelled
                     except Exception as error:
                         self._lanes.report(error)
                 self.busy = False
@@ -120,7 +120,7 @@ class Lane:
 
     @contextmanager
     def waits_for(self, future: asyncio.Future[Any]) -> Iterator[None]:
-        """While this lane's handler waits for `future`, a full lane does not stop the reading."""
+        """Keep reading inside the block even if the lane is full, because its handler waits for `future`."""
         self.waiting = (*self.waiting, future)
         self._lanes.relieved(self)
         try:
@@ -134,8 +134,8 @@ def _wait_for(work: Awaitable[None]) -> Awaitable[None]:
 
 
 class Lanes:
-    """The lanes of one connection. `pause` and `resume` stop and start its reading; `context` gives what
-    stands outside of every lane."""
+    """The lanes of one connection. `pause` and `resume` stop and start its reading; `context` returns a
+    context outside every lane."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class Lanes:
         self.report = report
         self.context = context
         self.over: set[Lane] = set()
-        """The lanes over their bound, or not yet well below it again."""
+        """Lanes that exceeded their bound and are not below half of it again."""
         self._lanes: dict[str | None, Lane] = {}
         self._pause = pause
         self._resume = resume
@@ -165,16 +165,16 @@ class Lanes:
         return lane
 
     def idle(self, key: str | None) -> bool:
-        """Whether nothing of this lane is at work or waiting: then the next thing may go at once."""
+        """Whether a lane has no running or queued step."""
         lane = self._lanes.get(key)
         return lane is None or lane.idle
 
     def has_only(self, lane: Lane) -> bool:
-        """Whether no other lane has anything to do: something there may have its place before what comes."""
+        """Whether no other lane has a step, which might belong before the next one of this lane."""
         return len(self._lanes) == 1 and self._lanes.get(lane.key) is lane
 
     def put_behind_all(self, size: int, act: Act, argument: Any) -> None:
-        """Queue a step behind all that every lane has now. It is done at its place in the last of them."""
+        """Queue a step behind all present steps of every lane. The last lane to reach it does it."""
         busy = [lane for lane in self._lanes.values() if not lane.idle] or [self.get(None)]
         left = len(busy)
 
@@ -191,8 +191,8 @@ class Lanes:
         if lane.waiting and lane.size > self.bound * HARD_FACTOR:
             for future in lane.waiting:
                 if not future.done():
-                    piled_up = f"{lane.size} bytes piled up while a handler waited for a call"
-                    future.set_exception(LaneOverflow(piled_up))
+                    reason = f"{lane.size} bytes were received while a handler waited for a call"
+                    future.set_exception(LaneOverflow(reason))
         self._throttle()
 
     def relieved(self, lane: Lane) -> None:
@@ -201,7 +201,7 @@ class Lanes:
         self._throttle()
 
     def emptied(self, lane: Lane) -> None:
-        """A lane with nothing to do costs nothing: it is made again when something comes."""
+        """Delete an idle lane. `get` makes it again."""
         if self.over:
             self.relieved(lane)
         if lane.idle and self._lanes.get(lane.key) is lane:
@@ -220,7 +220,7 @@ class Lanes:
         return [lane.worker for lane in self._lanes.values() if lane.worker is not None]
 
     def stop(self, *, still: Act) -> None:
-        """Cancel what is at work and drop what is queued, but do every `still` step of it."""
+        """Cancel running steps and drop queued ones, except the queued `still` steps, which are done now."""
         for lane in tuple(self._lanes.values()):
             if lane.worker is not None:
                 lane.worker.cancel()
@@ -230,8 +230,8 @@ class Lanes:
 _inside: ContextVar[tuple[Lane, int] | None] = ContextVar("antiphon_lane", default=None)
 
 
-def inside() -> Lane | None:
-    """The lane whose handler runs here, or started what runs here, and has not returned yet."""
+def current_lane() -> Lane | None:
+    """Return the lane whose handler runs in this context, or started this task and has not returned."""
     place = _inside.get()
     if place is None:
         return None

@@ -1,10 +1,9 @@
-"""Receiver: hands every frame of the other side to what handles it.
+"""Receiver: hands every frame of the peer to its handler, in order.
 
-The ordering rule is kept here. Everything that belongs to a session goes through that session's lane, in
-receive order: its updates, the requests and notifications that name it, and the answers that close a span
-of it (prompt, load, resume, …). A request's handler begins in the lane and runs there up to its first
-`await`; the waiting happens outside. So a cancel cannot overtake its prompt, and when a prompt's answer
-wakes its caller, every update sent before it has been handled (RPC-37, PROMPT-V1-04).
+All frames of a session go through that session's lane in receive order: updates, requests and notifications
+that name the session, and the responses to prompt, load, resume and similar calls. A request's handler runs
+in the lane up to its first `await`, and waits outside. So a cancel cannot overtake its prompt, and when the
+response to a prompt wakes its caller, all earlier updates have been handled (RPC-37, PROMPT-V1-04).
 """
 
 from __future__ import annotations
@@ -32,24 +31,24 @@ from antiphon.errors import (
 from antiphon.jsonrpc.frames import Notification
 from antiphon.jsonrpc.lines import Received
 from antiphon.jsonrpc.peer import Answered, CancelAsked, Fault, Inbound, Peer
+from antiphon.schema.handshake import State
 from antiphon.schema.methods import Kind
-from antiphon.schema.opening import State
 from antiphon.schema.updates import UPDATE, UpdateReader, is_update, may_be_update, unread
 
 logger = logging.getLogger("antiphon.connection")
 
-FAULTS = 100
-"""How much of what is no protocol is answered, over the life of a connection."""
-UNANSWERED = 4096
-"""How many requests of a peer may wait for their answers; more are refused."""
-LOOKED = 16
-"""After so many frames it is looked whether the time is over."""
-MANY = 8
-"""From so many frames on, it pays to look for a run of updates."""
+MAX_ANSWERED_FAULTS = 100
+"""Malformed frames that get an error response, per connection."""
+MAX_UNANSWERED = 4096
+"""Requests of a peer that may wait for a response; more are refused."""
+FRAMES_PER_CLOCK_CHECK = 16
+"""Frames that are handled between two looks at the clock."""
+MIN_RUN = 8
+"""Frames from which it is faster to decode a run of updates in one call."""
 
 
 class Receiver:
-    """`send` sends the answer to what is no protocol."""
+    """`send` sends the responses to malformed frames."""
 
     def __init__(
         self,
@@ -77,23 +76,23 @@ class Receiver:
     def receive(
         self, received: list[Received], is_over: Callable[[], bool] = lambda: False
     ) -> list[Received]:
-        """Handle frames, in order, until `is_over`; returns those that are left for another time."""
+        """Handle frames in order until `is_over`. Return the remaining frames."""
         reader = self._initialization.updates
         if reader is not None and self._handlers.on_text_chunks is not None:
             received, more = self._take_text_chunks(reader, received, is_over)
             if not more:
                 return received
         many = len(received)
-        if reader is not None and many >= MANY:
-            # A stream of updates, perhaps with an answer at its end: what is one run is read in one go.
+        if reader is not None and many >= MIN_RUN:
+            # A stream of updates, perhaps with a response at its end: decode the updates in one call.
             while many and not is_update(received[many - 1]):
                 many -= 1
-            updates = reader.read_all(received[:many]) if many >= MANY else None
+            updates = reader.read_all(received[:many]) if many >= MIN_RUN else None
             if updates is not None:
                 self._updated(updates, received)
                 received = received[many:]
         for at, frame in enumerate(received):
-            if at % LOOKED == LOOKED - 1 and is_over():
+            if at % FRAMES_PER_CLOCK_CHECK == FRAMES_PER_CLOCK_CHECK - 1 and is_over():
                 return received[at:]
             if reader is not None and isinstance(frame, bytes):
                 update = reader.read(frame)
@@ -103,16 +102,15 @@ class Receiver:
             try:
                 self._receive(frame)
             except Exception:
-                # A mistake of ours costs one frame, not the link.
-                logger.exception("a frame could not be handled")
+                # A bug in this side costs one frame, not the link.
+                logger.exception("frame handler failed; the frame is dropped")
         return []
 
     def _take_text_chunks(
         self, reader: UpdateReader, received: list[Received], is_over: Callable[[], bool]
     ) -> tuple[list[Received], bool]:
-        """Hand on the plain text chunks that stand first; returns the other frames, and whether there is time
-        for them. A session that is idle gets its chunks in place: a task that is started for them would be
-        most of their delay."""
+        """Handle plain text chunks at the start of `received`. Return the other frames, and whether there is
+        time for them. An idle session's handler runs in place: to start a task would be most of the delay."""
         many = len(received)
         while many and not may_be_update(received[many - 1]):
             many -= 1
@@ -123,10 +121,10 @@ class Receiver:
         assert act is not None
         first = 0
         for at, run in enumerate(runs):
-            if at % LOOKED == LOOKED - 1 and is_over():
+            if at % FRAMES_PER_CLOCK_CHECK == FRAMES_PER_CLOCK_CHECK - 1 and is_over():
                 return received[first:], False
             upto = first + len(run[1])
-            size = sum(map(len, received[first:upto]))  # type: ignore[arg-type]  # lines alone were read
+            size = sum(map(len, received[first:upto]))  # type: ignore[arg-type]  # only lines were decoded
             self._lanes.get(run[0]).do(size, act, run)
             first = upto
         return received[many:], True
@@ -163,14 +161,14 @@ class Receiver:
                 self._fault(event)
 
     def _fault(self, fault: Fault) -> None:
-        """What the peer should not have sent. A peer that logs to its stdout whatever it reads would log the
-        answers, too: so many are given, and no more (RPC-10)."""
+        """Log a fault of the peer, and send its error response. Their number is bounded: a peer that copies
+        its input to its stdout would otherwise cause endless responses (RPC-10)."""
         self._answered_faults += fault.reply is not None and not fault.due
-        answered = fault.due or self._answered_faults <= FAULTS
+        answered = fault.due or self._answered_faults <= MAX_ANSWERED_FAULTS
         if fault.expected:
             logger.debug("%s", fault.reason)
-        elif self.faults.note(fault.reason) and fault.excerpt:  # OBS-06: it may be what somebody said
-            logger.debug("it began with %r", fault.excerpt)
+        elif self.faults.note(fault.reason) and fault.excerpt:  # OBS-06: it may contain user content
+            logger.debug("protocol fault of a peer: the frame began with %r", fault.excerpt)
         if fault.reply is not None and answered:
             self._send(fault.reply)
 
@@ -194,7 +192,7 @@ class Receiver:
             params = codec.params(Kind.NOTIFICATION, method, notification.params)
         except AntiphonError as error:
             params = None if on_written is None else unread(notification.params)
-            self.faults.note(f"a {method} {'was dropped' if params is None else 'is odd'}: {error}")
+            self.faults.note(f"{method} {'was dropped' if params is None else 'is malformed'}: {error}")
             if params is None:
                 return
         session = handlers.lane_of(method, params)
@@ -210,14 +208,14 @@ class Receiver:
     def _called(self, inbound: Inbound, size: int) -> None:
         initialization = self._initialization
         try:
-            if self._peer.unanswered > UNANSWERED:
-                data = {"reason": "limit", "limit": "requests", "most": UNANSWERED}
+            if self._peer.unanswered > MAX_UNANSWERED:
+                data = {"reason": "limit", "limit": "requests", "most": MAX_UNANSWERED}
                 raise RequestError(TooLarge.code, "Too many: requests without an answer", data=data)
             if self._role is Role.AGENT and inbound.method == INITIALIZE:
                 initialization.admit_initialize()
                 job = Job(inbound, None, initialization.answer, None, bytes)
             else:
-                if self._role is Role.AGENT and initialization.opening.state is not State.IN_USE:
+                if self._role is Role.AGENT and initialization.handshake.state is not State.IN_USE:
                     initialization.admit_request()
                 job = self._job(inbound)
         except AntiphonError as error:
@@ -237,6 +235,6 @@ class Receiver:
         params = codec.params(Kind.REQUEST, inbound.method, inbound.params)
         inbound.session = handlers.lane_of(inbound.method, params)
         if self._role is Role.AGENT:
-            inbound.params = None  # a prompt waits for its answer until its turn ends, and may be large
+            inbound.params = None  # a prompt may be large, and stays until its turn ends
         unbegun = handlers.unbegun.get(inbound.method)
         return Job(inbound, inbound.session, handler, params, codec.encode, unbegun)

@@ -1,4 +1,4 @@
-"""Which session a frame belongs to, so that it goes into that session's lane."""
+"""Finds the session, and so the lane, that a frame belongs to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _named = msgspec.json.Decoder(_Named)
 
 
 def session_named(raw: Raw | None) -> str | None:
-    """The `sessionId` of params or a result that nobody has decoded yet."""
+    """Return the `sessionId` of raw params or a raw result."""
     try:
         return _named.decode(raw or b"{}").session_id
     except UNREADABLE:
@@ -26,6 +26,6 @@ def session_named(raw: Raw | None) -> str | None:
 
 
 def session_of(params: Any) -> str | None:
-    """The session that params belong to, typed or plain."""
+    """Return the session of decoded params, typed or plain."""
     session = params.get("sessionId") if isinstance(params, dict) else getattr(params, "session_id", None)
     return session if isinstance(session, str) else None

@@ -1,7 +1,7 @@
 """Frames: the four shapes of a JSON-RPC 2.0 value, read from and written to bytes.
 
-No method is known here. `params` and `result` stay raw bytes until someone who knows the method
-decodes them; whoever encodes hands over bytes that are spliced in, never parsed again.
+This module knows no methods. `params` and `result` stay raw bytes until the codec of a method decodes them.
+Encoders take encoded params and results, and do not parse them again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from antiphon.errors import ErrorObject, InvalidRequest, ParseError
 from antiphon.jsonrpc.structure import FLAT, check_structure
 
 RequestId = str | int | float | None
-"""Kept exactly as sent (RPC-05). `None` and fractions are legal in v1 only (RPC-02, RPC-03)."""
+"""An id, exactly as sent (RPC-05). `None` and fractions are valid in v1 only (RPC-02, RPC-03)."""
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """Raised by msgspec for JSON that is broken, not UTF-8, nested too deeply, or not of the expected type."""
 
@@ -30,7 +30,7 @@ class Request(Struct, frozen=True):
 
 
 class Notification(Struct, frozen=True):
-    """`params` is raw, or already typed when a codec decoded the whole line in one pass."""
+    """`params` is raw, or typed if a codec decoded the whole line in one pass."""
 
     method: str
     params: Any = None
@@ -50,8 +50,8 @@ Frame = Request | Notification | Response | Failure
 
 
 class MalformedResponse(Struct, frozen=True):
-    """Looks like a response and is none: never answered (RPC-12). Where `id` is that of a call, the call
-    fails: no other answer to it will come."""
+    """An invalid response, which gets no response itself (RPC-12). If `id` is that of a call, the call fails,
+    because no other response will come."""
 
     id: RequestId
     reason: str
@@ -74,10 +74,10 @@ _TABS_FOR_NEWLINES = bytes.maketrans(b"\n\r", b"\t\t")
 
 
 def decode(line: bytes) -> Frame | MalformedResponse:
-    """Read one frame. Raises `ParseError`, `InvalidRequest` or `TooComplex`, all the sender's fault.
+    """Decode one frame. Raises `ParseError`, `InvalidRequest` or `TooComplex`.
 
-    What stays raw is valid UTF-8, stands on one line and is not nested deeper than `MAX_DEPTH`: others put it
-    into journals and frames as it is.
+    Raw values are valid UTF-8 on one line, nested at most `MAX_DEPTH` levels deep: other modules copy them
+    into journals and frames.
     """
     if len(line) > FLAT:
         check_structure(line)
@@ -85,9 +85,9 @@ def decode(line: bytes) -> Frame | MalformedResponse:
 
 
 def on_one_line(json: bytes) -> bytes:
-    """The same JSON text without line breaks, which a frame may hold where its transport has no lines.
+    """Return the same JSON text without line breaks, which a frame may contain if its transport has no lines.
 
-    A tab is white space where a line break is, and as forbidden inside of a string: what was no JSON is none.
+    A tab is valid in JSON exactly where a line break is, so invalid JSON stays invalid.
     """
     return json.translate(_TABS_FOR_NEWLINES) if b"\n" in json or b"\r" in json else json
 
@@ -95,14 +95,14 @@ def on_one_line(json: bytes) -> bytes:
 def _decode(line: bytes) -> Frame | MalformedResponse:
     try:
         if not line.isascii():
-            line.decode("utf-8")  # what stays raw is not looked into by msgspec (TRANS-01)
+            line.decode("utf-8")  # msgspec does not check raw values (TRANS-01)
         envelope = _envelope.decode(line)
     except msgspec.ValidationError as error:
         return _explain(line, error)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         clean = mended(line)
         if clean == line:
-            _refuse_json(str(error))
+            raise ParseError(str(error)) from None
         return _decode(clean)
     if envelope.method is UNSET:
         return _response(envelope)
@@ -115,18 +115,20 @@ def _decode(line: bytes) -> Frame | MalformedResponse:
 
 
 def _response(envelope: _Envelope) -> Frame | MalformedResponse:
-    # A missing `jsonrpc` is forgiven here: refusing an answer would leave its caller waiting.
+    # A missing `jsonrpc` is accepted: to refuse a response would leave its caller waiting.
     if envelope.id is UNSET and envelope.result is UNSET and envelope.error is UNSET:
-        raise InvalidRequest("neither a request nor a response")
+        raise InvalidRequest(
+            "neither a request nor a response: `method`, `id`, `result` and `error` are missing"
+        )
     id = None if envelope.id is UNSET else envelope.id
-    has_result = envelope.result is not UNSET and not _is_null(envelope.result)
-    has_error = envelope.error is not UNSET and not _is_null(envelope.error)
+    has_result = envelope.result is not UNSET and not is_null(envelope.result)
+    has_error = envelope.error is not UNSET and not is_null(envelope.error)
     if has_result and has_error:
         return MalformedResponse(id, "it has both `result` and `error`")
-    # Some peers write the other member as null. A null beside a value says nothing.
+    # Some peers write the other member as null. It is ignored next to a value.
     if envelope.result is not UNSET and not has_error:
         if envelope.id is UNSET:
-            return MalformedResponse(None, "a result without an id")
+            return MalformedResponse(None, "it has a `result` and no `id`")
         return Response(id, envelope.result)
     if envelope.error is UNSET:
         return MalformedResponse(id, "it has neither `result` nor `error`")
@@ -137,46 +139,46 @@ def _response(envelope: _Envelope) -> Frame | MalformedResponse:
 
 
 def _malformed_error(raw: Raw) -> ErrorObject:
-    """The error of a response whose own does not fit. It carries that as far as it can be read."""
+    """Return the error for a response whose `error` is malformed; `data` has that, if it can be decoded."""
     try:
         return ErrorObject(-32603, "Malformed error", _anything.decode(raw))
     except msgspec.MsgspecError:  # such as a number that is out of range
         return ErrorObject(-32603, "Malformed error")
 
 
-def _is_null(raw: Raw | UnsetType) -> bool:
-    return bytes(raw) == b"null" if isinstance(raw, Raw) else False
+def is_null(raw: bytes | Raw) -> bool:
+    return len(raw) == 4 and bytes(raw) == b"null"
 
 
 def _explain(line: bytes, error: msgspec.ValidationError) -> MalformedResponse:
-    """Why a line that is JSON is not an envelope."""
+    """Return or raise why a line of JSON is not an envelope."""
     try:
         value = _anything.decode(line)
-    except (msgspec.DecodeError, RecursionError) as broken:
-        _refuse_json(str(broken))
+    except UNREADABLE as broken:
+        raise ParseError(str(broken)) from None
     if isinstance(value, list):
-        # RPC-14, RPC-16: one refusal for the whole array, and none of it runs (C-02).
-        raise InvalidRequest("arrays are not used in ACP")
+        # RPC-14, RPC-16: one refusal for the whole array, and none of it is executed (C-02).
+        raise InvalidRequest(f"expected one object, got an array of {len(value)}: ACP has no batches")
     if isinstance(value, dict) and "method" not in value and value.keys() & {"id", "result", "error"}:
         return MalformedResponse(None, str(error))
     raise InvalidRequest(str(error))
 
 
 def mended(line: bytes) -> bytes:
-    """A value msgspec refuses, once more through the standard library, as JSON it reads.
+    """Return a value that msgspec refuses as JSON that it accepts, by way of the standard library.
 
-    A JavaScript peer that cuts an emoji in two sends a lone surrogate escape: it becomes U+FFFD.
-    Raises `ParseError` where the line is no JSON at all.
+    A JavaScript peer that cuts an emoji in two sends a lone surrogate escape, which becomes U+FFFD.
+    Raises `ParseError` if the line is not JSON.
     """
     try:
         value = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        _refuse_json(str(error))
+        raise ParseError(str(error)) from None
     return without_lone_surrogates(json.dumps(value, ensure_ascii=False)).encode("utf-8")
 
 
 def without_lone_surrogates(text: str) -> str:
-    """Replace what cannot be encoded as UTF-8 by U+FFFD."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by U+FFFD."""
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
@@ -184,11 +186,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ParseError(f"{name} is not JSON")
 
 
-def _refuse_json(reason: str) -> NoReturn:
-    raise ParseError(reason)
-
-
-# --- writing: the envelope is spliced around bytes that are already JSON ---------------------------
+# --- encoding: params and results are encoded JSON -------------------------------------------------
 
 _encode = msgspec.json.Encoder().encode
 

@@ -1,13 +1,14 @@
-"""Oversized: what the first and the last bytes say about a frame that is too large or too deep to be read.
+"""OversizedFrame: describes a frame that is too large or too deep to be decoded, by its first and last bytes.
 
-A reader throws a frame that is too large away as it arrives. It keeps the head and the tail, so that the
-request can be answered under its own id, or the call can fail that the frame answers.
+A reader discards a frame over its bound while it arrives. It keeps the head and the tail, so that the peer
+gets an error response with the id of its request, or the call fails that the frame responds to.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
@@ -16,9 +17,9 @@ from antiphon.errors import TooLarge
 from antiphon.jsonrpc.frames import RequestId, encode_failure, without_lone_surrogates
 
 HEAD = 4096
-"""Bytes that are kept of the beginning of an oversized frame."""
+"""Bytes of the beginning of an oversized frame to keep."""
 TAIL = 1024
-"""Bytes that are kept of its end."""
+"""Bytes of its end to keep."""
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _SCALAR = rf"(?:{_STRING}|-?[0-9][0-9.eE+-]*|true|false|null)"
@@ -32,36 +33,62 @@ _PARAMS = re.compile(r'"params"\s*:\s*(?=\{)')
 
 
 class PartialFrame(NamedTuple):
-    """What the ends of a frame say about it."""
+    """What the first and last bytes of a frame say about it."""
 
     id: RequestId | UnsetType
-    """The id that the frame carries, where that was found."""
+    """The id of the frame, if it was found."""
     answers: bool
-    """Whether it is a response; otherwise a request, a notification, or it is not known what."""
+    """Whether it is a response; otherwise a request, a notification or unknown."""
     method: str | None
     session: str | None
-    """The session that its params name, where that stands at their beginning."""
+    """The session that its params name, if that is at their beginning."""
 
 
-class Overlong(Struct, frozen=True):
-    """A frame that was longer than the bound allows, in the place where it stood."""
+class OversizedFrame(Struct, frozen=True):
+    """A frame that was over the bound. Transports deliver it in place of the frame."""
 
     size: int
     bound: int
     id: RequestId | UnsetType = UNSET
-    """The id that the frame carries, where that was found."""
+    """The id of the frame, if it was found."""
     answers: bool = False
-    """Whether it is a response; otherwise a request, or it is not known what."""
+    """Whether it is a response; otherwise a request or unknown."""
 
 
-def overlong(head: bytes, tail: bytes, *, size: int, bound: int) -> Overlong:
-    """Describe an oversized frame of `size` bytes by its first and last bytes."""
+def describe_oversized(head: bytes, tail: bytes, *, size: int, bound: int) -> OversizedFrame:
+    """Describe a frame of `size` bytes by its first and last bytes."""
     partial = read_partial(head, tail)
-    return Overlong(size, bound, partial.id, partial.answers)
+    return OversizedFrame(size, bound, partial.id, partial.answers)
+
+
+class DiscardedFrame:
+    """The size and the ends of a frame over the bound, while it arrives."""
+
+    def __init__(self, begun: Iterable[bytes] = ()) -> None:
+        self.size = 0
+        self._head = self._tail = b""
+        for part in begun:
+            self.add(part)
+
+    def add(self, part: bytes) -> None:
+        self.size += len(part)
+        if len(self._head) < HEAD:
+            self._head += part[: HEAD - len(self._head)]
+        self._tail = (self._tail + part[-TAIL:])[-TAIL:]
+
+    def describe(self, bound: int) -> OversizedFrame:
+        return describe_oversized(self._head, self._tail, size=self.size, bound=bound)
+
+
+def within_bound(frame: bytes, bound: int) -> bytes | OversizedFrame:
+    """Return the frame, or its description if it is over the bound."""
+    if len(frame) <= bound:
+        return frame
+    return describe_oversized(frame[:HEAD], frame[-TAIL:], size=len(frame), bound=bound)
 
 
 def read_partial(head: bytes, tail: bytes) -> PartialFrame:
-    """Read what can be read of a frame from its first and last bytes, without parsing the rest."""
+    """Read members of a frame from its first and last bytes, without parsing the rest."""
     beginning = _text(head)
     members = {**_members_at_end(_text(tail)), **_members_at_start(beginning)}
     id, method = members.get("id", UNSET), members.get("method")
@@ -78,20 +105,18 @@ def read_partial(head: bytes, tail: bytes) -> PartialFrame:
     )
 
 
-def failure_of(frame: Overlong) -> bytes:
-    """The error that stands for an oversized frame: it answers the request, or takes the place of the
-    response."""
+def failure_of(frame: OversizedFrame) -> bytes:
+    """Encode the error for an oversized frame: the response to a request, or in place of a response."""
     error = TooLarge(frame.size, frame.bound).to_wire()
     return encode_failure(None if frame.id is UNSET else frame.id, error)
 
 
 def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")  # it may be cut within a character
+    return data.decode("utf-8", "replace")  # a character may be cut
 
 
 def _members_at_start(text: str) -> dict[str, Any]:
-    """The members of an object whose beginning this is. One whose value is not a scalar, or is cut, counts as
-    `None`."""
+    """Return the members of an object, by its beginning. A value that is no scalar, or is cut, is `None`."""
     members: dict[str, Any] = {}
     at = len(text) - len(text.lstrip())
     if text[at : at + 1] != "{":
@@ -110,7 +135,7 @@ def _members_at_start(text: str) -> dict[str, Any]:
 
 
 def _end_of_nested(text: str, at: int) -> int | None:
-    """Where the object or array that begins at `at` ends; `None` where the text is cut before."""
+    """Return the end of the object or array that begins at `at`; `None` if the text is cut before it."""
     depth = 0
     if text[at : at + 1] not in ("{", "["):
         return None
@@ -123,13 +148,13 @@ def _end_of_nested(text: str, at: int) -> int | None:
                 if depth == 0:
                     return token.end()
             case '"':
-                return None  # a string that is cut: what follows is its content
+                return None  # a string that is cut: the rest is its content
     return None
 
 
 def _members_at_end(text: str) -> dict[str, Any]:
-    """The last scalar members of an object whose end this is. No string can hold what matches here: a quote
-    within a string has a backslash before it."""
+    """Return the last scalar members of an object, by its end. No string can contain a match, because a quote
+    inside a string has a backslash before it."""
     members: dict[str, Any] = {}
     end = _END.search(text)
     text = "" if end is None else text[: end.start()]

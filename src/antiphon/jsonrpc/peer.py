@@ -1,8 +1,8 @@
 """Peer: one side of a JSON-RPC conversation, without I/O.
 
-It owns both id spaces (RPC-07): the calls this side made and has no answer to, and the requests it
-received and has not answered. Bytes of one frame go in, events come out; what must be sent is returned
-as bytes. A fault of the other side is an event, never an exception thrown at the reader.
+It has both id spaces (RPC-07): calls of this side without a response, and received requests without a
+response. `receive` takes one frame and returns events; frames to send are returned as bytes. A fault of the
+peer is an event, not an exception.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from antiphon.errors import ErrorObject, InvalidRequest, LocalError, RemoteError, TooComplex, TooLarge
+from antiphon.errors import (
+    ErrorObject,
+    InvalidRequest,
+    LocalError,
+    RemoteError,
+    TooComplex,
+    TooLarge,
+    one_line,
+)
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.frames import (
     Failure,
@@ -24,13 +32,13 @@ from antiphon.jsonrpc.frames import (
     Response,
 )
 from antiphon.jsonrpc.lines import Received
-from antiphon.jsonrpc.oversized import HEAD, TAIL, Overlong, read_partial
+from antiphon.jsonrpc.oversized import HEAD, TAIL, OversizedFrame, read_partial
 
 CANCEL_REQUEST = "$/cancel_request"
 
 
 class Call:
-    """A request this side made. `closed` once it is answered, or nobody waits for it any more."""
+    """A request that this side made."""
 
     __slots__ = ("abandoned", "cancel_sent", "id", "method")
 
@@ -42,7 +50,7 @@ class Call:
 
 
 class Inbound:
-    """A request the other side made, until it is answered."""
+    """A request of the peer, until it has a response."""
 
     __slots__ = ("answered", "cancelled", "id", "method", "params", "session", "size")
 
@@ -50,17 +58,17 @@ class Inbound:
         self.id = request.id
         self.method = request.method
         self.params = request.params
-        """As they were written; `None` once they were read, where nobody else wants them."""
+        """The raw params; `None` once they were decoded, if nothing else needs them."""
         self.size = len(request.params or b"")
-        """Bytes of the params as they were written."""
+        """Bytes of the raw params."""
         self.session: str | None = None
-        """The session it belongs to, once its params were read."""
+        """The session that it belongs to, once its params were decoded."""
         self.cancelled = False
         self.answered = False
 
 
 class Answered(Struct, frozen=True):
-    """A call of ours came back, with `result` or with `error`."""
+    """A call of this side has a response, with `result` or `error`."""
 
     call: Call
     result: Raw | None
@@ -68,25 +76,25 @@ class Answered(Struct, frozen=True):
 
 
 class CancelAsked(Struct, frozen=True):
-    """The other side no longer wants this answer; it is still owed one (RPC-31)."""
+    """The peer has cancelled a request, which still needs a response (RPC-31)."""
 
     inbound: Inbound
 
 
 class Fault(Struct, frozen=True):
-    """Something that was no use: reported, survived, and answered with `reply` where that is due."""
+    """A frame that cannot be used. `reply` is the error response, if it gets one."""
 
     reason: str
     excerpt: bytes = b""
     reply: bytes | None = None
     expected: bool = False
-    """Whether it is nobody's fault: two things crossed on the way."""
+    """Whether neither side is at fault, because two frames crossed."""
     due: bool = False
-    """Whether `reply` answers a request that the other side waits for."""
+    """Whether the peer waits for `reply`, because it answers a request."""
 
 
 Event = Inbound | Notification | Answered | CancelAsked | Fault
-"""An `Inbound` is a request to serve: answer it with `Peer.answer` or `Peer.fail`, exactly once."""
+"""An `Inbound` is a request to serve: call `Peer.answer` or `Peer.fail` for it exactly once."""
 
 
 class _CancelParams(Struct, rename="camel"):
@@ -94,15 +102,14 @@ class _CancelParams(Struct, rename="camel"):
 
 
 _cancel_params = msgspec.json.Decoder(_CancelParams)
-_encode = msgspec.json.Encoder().encode
 
 
 class Peer:
     def __init__(self) -> None:
         self.strict_ids = False
-        """Set once v2 is agreed: `null` and fractions are no ids then (RPC-03, RPC-04)."""
+        """Set once v2 is agreed, in which `null` and fractions are not ids (RPC-03, RPC-04)."""
         self._next_id = 0
-        # By type and value: `1`, `1.0` and `"1"` are three ids (RPC-05).
+        # The keys are type and value: `1`, `1.0` and `"1"` are three ids (RPC-05).
         self._calls: dict[tuple[type, RequestId], Call] = {}
         self._inbound: dict[tuple[type, RequestId], Inbound] = {}
         self._nameless: list[Inbound] = []
@@ -110,8 +117,8 @@ class Peer:
     # --- receiving ---------------------------------------------------------------------------------
 
     def receive(self, frame: Received) -> list[Event]:
-        """What one received frame means."""
-        if isinstance(frame, Overlong):
+        """Return the events of one received frame."""
+        if isinstance(frame, OversizedFrame):
             return [self._too_large(frame)]
         try:
             decoded = frames.decode(frame)
@@ -121,8 +128,8 @@ class Peer:
             return [self._refuse(error, frame)] if frame.strip() else []
         return [self._receive_one(decoded, frame)]
 
-    def _too_large(self, frame: Overlong) -> Event:
-        """Answer a request that was not kept under its own id, or fail the call that it answers."""
+    def _too_large(self, frame: OversizedFrame) -> Event:
+        """Fail an oversized request under its id, or the call that an oversized response answers."""
         error = TooLarge(frame.size, frame.bound)
         return self._fail_unread(frame.id, error, answers=frame.answers)
 
@@ -158,13 +165,15 @@ class Peer:
 
     def _called(self, request: Request, line: bytes) -> Event:
         if self.strict_ids and (request.id is None or isinstance(request.id, float)):
-            return self._refuse(InvalidRequest("an id is a string or an integer"), line)
+            return self._refuse(
+                InvalidRequest(f"`id` must be a string or an integer, got {_encoded(request.id)}"), line
+            )
         inbound = Inbound(request)
         if request.id is None:
             self._nameless.append(inbound)
         elif (type(request.id), request.id) in self._inbound:
-            # Answering under that id would answer the first request with the second's error (RPC-06).
-            return self._refuse(InvalidRequest("this id is still in use"), line)
+            # An error with that id would be the response to the first request (RPC-06).
+            return self._refuse(InvalidRequest(f"the id {_encoded(request.id)} is still in use"), line)
         else:
             self._inbound[(type(request.id), request.id)] = inbound
         return inbound
@@ -172,7 +181,7 @@ class Peer:
     def _answered(self, id: RequestId, result: Raw | None, error: ErrorObject | None, line: bytes) -> Event:
         call = self._calls.pop((type(id), id), None)
         if call is None:
-            return Fault("a response to no call of ours was dropped", line[:200])
+            return Fault("a response with the id of no call was dropped", line[:200])
         if call.abandoned:
             # RPC-35
             return Fault(
@@ -187,13 +196,13 @@ class Peer:
             return Fault(f"a malformed {CANCEL_REQUEST} was ignored: {error}", line[:200])
         inbound = self._inbound.get((type(id), id))
         if inbound is None:
-            late = f"a {CANCEL_REQUEST} came too late or for no request"
+            late = f"a {CANCEL_REQUEST} for no pending request was ignored"
             return Fault(late, line[:200], expected=True)  # RPC-33
         inbound.cancelled = True
         return CancelAsked(inbound)
 
     def _refuse(self, error: RemoteError, line: bytes = b"") -> Fault:
-        """An error nobody can be named for goes out under `id: null` (RPC-09, RPC-10, RPC-11)."""
+        """Make an error response with `id: null`, because the request is unknown (RPC-09, RPC-10, RPC-11)."""
         return Fault(str(error), line[:200], frames.encode_failure(None, error.to_wire()))
 
     # --- sending -----------------------------------------------------------------------------------
@@ -205,14 +214,14 @@ class Peer:
         return call, frames.encode_request(call.id, method, params)
 
     def cancel(self, call: Call) -> bytes | None:
-        """Ask the other side to stop; its answer is still awaited. None where that is too late."""
+        """Return a `$/cancel_request`; `None` if it was sent or the call has a response."""
         if call.cancel_sent or (int, call.id) not in self._calls:
             return None
         call.cancel_sent = True
         return frames.encode_notification(CANCEL_REQUEST, b'{"requestId":%d}' % call.id)
 
     def abandon(self, call: Call) -> bytes | None:
-        """Stop waiting. The id stays taken until its late answer has come and been dropped (RPC-35)."""
+        """Stop waiting. The id stays in use until the late response was dropped (RPC-35)."""
         call.abandoned = True
         return self.cancel(call)
 
@@ -225,7 +234,7 @@ class Peer:
 
     def _close(self, inbound: Inbound, frame: bytes) -> bytes:
         if inbound.answered:
-            raise LocalError(f"{inbound.method} was answered twice")
+            raise LocalError(f"{inbound.method} (id {inbound.id!r}) already has a response")
         inbound.answered = True
         if inbound.id is not None:
             self._inbound.pop((type(inbound.id), inbound.id), None)
@@ -236,7 +245,7 @@ class Peer:
     # --- the end -----------------------------------------------------------------------------------
 
     def close(self) -> tuple[list[Call], list[Inbound]]:
-        """The link is gone: the calls to fail and the requests to abort (RPC-36)."""
+        """Forget all requests: the link is gone. Return the calls to fail and requests to abort (RPC-36)."""
         calls = [call for call in self._calls.values() if not call.abandoned]
         inbounds = [*self._inbound.values(), *self._nameless]
         self._calls.clear()
@@ -245,8 +254,8 @@ class Peer:
         return calls, inbounds
 
     def renew(self, kept: Iterable[Call]) -> None:
-        """The link is gone and another one takes its place: only `kept` calls are still to be answered there,
-        and what the other side asked is answered no more. Ids of calls go on where they were."""
+        """Continue on another link. Only `kept` calls can still get a response, and the peer's requests get
+        none. Ids of calls continue."""
         _, inbounds = self.close()
         for inbound in inbounds:
             inbound.answered = True
@@ -254,9 +263,14 @@ class Peer:
 
     @property
     def unanswered(self) -> int:
-        """How many requests of the other side wait for their answers."""
+        """Requests of the peer without a response."""
         return len(self._inbound) + len(self._nameless)
 
     @property
     def pending(self) -> Iterable[Call]:
         return self._calls.values()
+
+
+def _encoded(id: RequestId) -> str:
+    """Return an id as JSON, shortened for an error message."""
+    return one_line(msgspec.json.encode(id).decode(), limit=60)

@@ -1,8 +1,8 @@
-"""Server-sent events: written, and read from bytes however they were cut, without holding more than may be.
+"""Server-sent events: an encoder, and a decoder of byte streams within a bound of memory.
 
-A line ends with CRLF, LF or CR, the `data` lines of an event are joined by LF, a comment is nothing, and a
-blank line ends an event (HTTP-13, HTTP-14). An event over the bound is thrown away as it arrives and reported
-in its place, as an overlong line is. What is not ended by a blank line when the stream ends never was.
+CRLF, LF or CR end a line, LF joins the `data` lines of an event, comments are ignored, and a blank line ends
+an event (HTTP-13, HTTP-14). An event over the bound is discarded while it arrives and reported in its place.
+An event without its blank line at the end of the stream is ignored.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
-from antiphon.jsonrpc.oversized import HEAD, Overlong, overlong
+from antiphon.jsonrpc.oversized import HEAD, OversizedFrame, describe_oversized
 
 KEEP_ALIVE = b":\n\n"
 BOM = b"\xef\xbb\xbf"
@@ -22,15 +22,15 @@ _FIELD_BOUND = 8192
 
 class Event(Struct, frozen=True):
     data: bytes | None = None
-    """`None` where the event has no `data` at all: it says where the stream stands, and nothing else."""
+    """`None` if the event has no `data`, only a position in the stream."""
     id: str = ""
-    """The last id that was told, with this event or before it."""
+    """The last id, of this event or an earlier one."""
     fields: Mapping[str, str] = {}
-    """Every other field, the last one of each name."""
+    """The other fields; of repeated ones the last value."""
 
 
 def encode_event(data: bytes | None, *, id: str = "", **fields: str) -> bytes:
-    """`fields` go before the data; who does not know them ignores them."""
+    """Encode an event. `fields` come before the data; other clients ignore them."""
     lines = [b"%b: %b\n" % (name.encode(), value.encode()) for name, value in fields.items()]
     if id:
         lines.append(b"id: %b\n" % id.encode())
@@ -44,11 +44,11 @@ def encode_event(data: bytes | None, *, id: str = "", **fields: str) -> bytes:
 
 
 class EventDecoder:
-    """Feed it what was read; it returns the events that are complete."""
+    """`feed` takes input and returns the complete events."""
 
     def __init__(self, *, bound: int = DEFAULT_BOUND) -> None:
         if bound < 1:
-            raise ValueError("a bound is at least one byte")
+            raise ValueError(f"bound must be at least 1 byte, got {bound}")
         self._bound = bound
         self._line: list[bytes] = []
         self._line_size = 0
@@ -62,13 +62,13 @@ class EventDecoder:
         self._id: str | None = None
         self.last_id = ""
 
-    def feed(self, data: bytes) -> list[Event | Overlong]:
+    def feed(self, data: bytes) -> list[Event | OversizedFrame]:
         if self._after_cr and data.startswith(b"\n"):
             data = data[1:]
         if not data:
             return []
         self._after_cr = data.endswith(b"\r")
-        found: list[Event | Overlong] = []
+        found: list[Event | OversizedFrame] = []
         lines = data.splitlines(keepends=True)
         last = b"" if data[-1] in b"\r\n" else lines.pop()
         for line in lines:
@@ -77,13 +77,13 @@ class EventDecoder:
         return found
 
     def _hold(self, part: bytes) -> None:
-        """A piece of a line. What no field can hold is counted and not kept."""
+        """Add a piece of a line. Bytes beyond the bound are counted and not kept."""
         if part:
             if self._size + self._line_size <= self._bound + _NAME_BOUND:
                 self._line.append(part)
             self._line_size += len(part)
 
-    def _end_line(self, rest: bytes, found: list[Event | Overlong]) -> None:
+    def _end_line(self, rest: bytes, found: list[Event | OversizedFrame]) -> None:
         if self._line:
             self._hold(rest)
             line, size = b"".join(self._line), self._line_size
@@ -108,7 +108,7 @@ class EventDecoder:
             if self._size <= self._bound:
                 self._data.append(value)
             else:
-                self._data = [b""]  # nothing of it is kept but its beginning
+                self._data = [b""]  # only `_head` is kept
         elif name and size <= _FIELD_BOUND:
             text = value.decode("utf-8", "replace")
             if name != b"id":
@@ -116,13 +116,13 @@ class EventDecoder:
             elif "\0" not in text:
                 self._id = text
 
-    def _end_event(self, found: list[Event | Overlong]) -> None:
-        told, self._id = self._id, None
-        if told is not None:
-            self.last_id = told
+    def _end_event(self, found: list[Event | OversizedFrame]) -> None:
+        new_id, self._id = self._id, None
+        if new_id is not None:
+            self.last_id = new_id
         if self._size > self._bound:
-            found.append(overlong(self._head, b"", size=self._size, bound=self._bound))
-        elif self._data or told is not None or self._fields:
+            found.append(describe_oversized(self._head, b"", size=self._size, bound=self._bound))
+        elif self._data or new_id is not None or self._fields:
             data = b"\n".join(self._data) if self._data else None
             found.append(Event(data, self.last_id, self._fields))
         self._data, self._size, self._fields, self._head = [], 0, {}, b""

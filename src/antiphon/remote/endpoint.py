@@ -1,6 +1,6 @@
-"""AcpEndpoint: `/acp` over HTTP. POST brings a frame, GET opens a stream, DELETE ends all of it (HTTP-01).
+"""AcpEndpoint: `/acp` over HTTP. POST sends a frame, GET opens a stream, DELETE ends both (HTTP-01).
 
-Each refusal has its status; whoever comes here was let in already (HTTP-22: no id of ours lets anybody in).
+Requests reach the endpoint after the server's check: a connection id does not authenticate (HTTP-22).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from antiphon.jsonrpc.oversized import HEAD, TAIL, read_partial
 from antiphon.jsonrpc.structure import check_structure
 from antiphon.remote.frames import CONNECTION_ID, SESSION_ID, Outline, outline
 from antiphon.remote.http_transport import HttpTransport
-from antiphon.remote.stream_router import Bounds
+from antiphon.remote.stream_router import StreamBounds
 from antiphon.transports.http.event_stream import Position
 from antiphon.transports.http.exchange import EVENTS, Exchange, Head, Reply, json, plain, wants_websocket
 from antiphon.transports.http.routes import Refused
@@ -49,17 +49,19 @@ Serve = Callable[[HttpTransport], Awaitable[None]]
 
 class AcpEndpoint:
     def __init__(
-        self, serve: Serve, start: Callable[[Any], asyncio.Task[None]], bounds: Bounds | None = None
+        self,
+        serve: Serve,
+        start: Callable[[Any], asyncio.Task[None]],
+        bounds: StreamBounds,
+        *,
+        refused: Refused | None,
     ) -> None:
-        """`start` runs what serves a connection, in a task that somebody owns."""
+        """`start` runs `serve` for a connection in a task of the server; `refused` gets refused requests."""
         self._serve = serve
         self._start = start
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds
         self.connections: dict[str, HttpTransport] = {}
-        self.on_refused: Refused = lambda head, status: None
-        """Hears of those who want somebody else's connection."""
-
-    # --- by the head alone -------------------------------------------------------------------------
+        self._refused = refused
 
     def admit(self, head: Head) -> Reply | None:
         if head.method not in METHODS:
@@ -82,20 +84,21 @@ class AcpEndpoint:
         elif exchange.head.method == "GET":
             self._get(exchange, found)
         else:
-            found.end("the client has left")
+            found.end("the client sent DELETE")
             exchange.reply(Reply(202))
 
     def refused(self, head: Head, status: int) -> None:
-        self.on_refused(head, status)
+        if self._refused is not None:
+            self._refused(head, status)
 
     def _find(self, head: Head) -> HttpTransport | Reply:
-        """The connection that a request belongs to (HTTP-08)."""
+        """Return the connection that a request belongs to, or the refusal (HTTP-08)."""
         id = head.headers.get(CONNECTION_ID)
         if not id:
             return plain(400, f"Missing {CONNECTION_ID}")
         found = self.connections.get(id)
         if found is not None and found.who != head.who:
-            found = None  # HTTP-22: its id is no key to it
+            found = None  # HTTP-22: the id does not authenticate
             self.refused(head, 404)
         return plain(404, f"Unknown {CONNECTION_ID}") if found is None else found
 
@@ -106,12 +109,16 @@ class AcpEndpoint:
         session, last = headers.get(SESSION_ID) or None, headers.get("Last-Event-ID")
         position = None if last is None else Position.read(last)
         if last is not None and position is None:
-            exchange.reply(plain(400, "Not an id of ours: Last-Event-ID"))
+            exchange.reply(plain(400, "Last-Event-ID is not an id of this server"))
         elif session is not None and len(session) > self._bounds.id_length:
             exchange.reply(plain(400, f"{SESSION_ID} is too long"))
         elif not connection.open_stream(session, exchange, position):
-            taken = "This stream has a receiver" if position is None else "It cannot be gone on from there"
-            exchange.reply(plain(409, taken))
+            reason = (
+                "Another request reads this stream"
+                if position is None
+                else "The events after Last-Event-ID are gone"
+            )
+            exchange.reply(plain(409, reason))
 
     # --- frames ------------------------------------------------------------------------------------
 
@@ -141,18 +148,18 @@ class AcpEndpoint:
             exchange.reply(plain(404, f"Unknown {CONNECTION_ID}"))
             return
         if session is None and about.method is None:
-            session = connection.asked_in(about.id)  # the connection knows where it asked
+            session = connection.asked_in(about.id)  # the session of the request that it answers
         connection.receive(body, about, session)
         exchange.reply(Reply(202))  # HTTP-05
 
     def _misplaced(self, about: Outline, session: str | None, connection: HttpTransport) -> Reply | None:
-        """Whether a frame belongs to the session that the header names, or to none (HTTP-09)."""
+        """Return the refusal of a frame that does not belong to the session of its header (HTTP-09)."""
         answers = about.method is None
         belongs = connection.asked_in(about.id) if answers else about.session
         if session is None and not answers and (belongs is not None or about.method in IN_A_SESSION):
             return plain(400, f"Missing {SESSION_ID}")
         if session is not None and belongs is not None and session != belongs:
-            return plain(400, f"{SESSION_ID} is another one than that of the message")
+            return plain(400, f"{SESSION_ID} is not the session of the message")
         for name, id in ((SESSION_ID, session), ("The request's id", about.id)):
             if isinstance(id, str) and len(id) > self._bounds.id_length:
                 return plain(400, f"{name} is too long")
@@ -160,7 +167,7 @@ class AcpEndpoint:
 
     async def _initialize(self, exchange: Exchange, body: bytes, id: Any) -> None:
         if exchange.head.headers.get(CONNECTION_ID):
-            exchange.reply(plain(400, "This connection is initialized"))
+            exchange.reply(plain(400, "This connection is already initialized"))
             return
         if id is None or (isinstance(id, str) and len(id) > self._bounds.id_length):
             exchange.reply(plain(400, "`initialize` needs an id"))
@@ -168,7 +175,9 @@ class AcpEndpoint:
         connection = HttpTransport(self._bounds, on_end=self._ended)
         connection.who, connection.peer = exchange.head.who, exchange.head.peer
         self.connections[connection.id] = connection
-        exchange.on_gone = lambda: connection.end("the client did not wait")
+        exchange.on_gone = lambda: connection.end(
+            "the client closed the socket before the response to `initialize`"
+        )
         answered = connection.initialize(body, id)
         self._start(self._run(connection))
         await asyncio.wait([answered], timeout=self._bounds.initialize)
@@ -176,14 +185,16 @@ class AcpEndpoint:
             exchange.on_gone = lambda: None
             exchange.reply(json(200, answered.result(), {CONNECTION_ID: connection.id}))
         else:
-            connection.end("it was not initialized")
+            connection.end("`initialize` was not answered in time")
             exchange.reply(json(500, encode_failure(id, ErrorObject(-32603, "Initialize failed"))))
 
     async def _run(self, connection: HttpTransport) -> None:
         try:
             await self._serve(connection)
         except Exception:
-            logger.exception("serving an HTTP connection failed")  # the others go on
+            logger.exception(
+                "HTTP connection handler failed; closing the connection of %s", connection.peer
+            )  # others continue
         finally:
             await connection.aclose()
 
@@ -195,7 +206,7 @@ class AcpEndpoint:
 
 
 def _read(body: bytes) -> Outline | Reply:
-    """A frame as far as it can be refused here; what else is wrong with it, the connection says (HTTP-17)."""
+    """Return the outline of a frame, or its refusal. The connection checks the rest of it (HTTP-17)."""
     try:
         check_structure(body)
         body.decode("utf-8")

@@ -1,4 +1,4 @@
-"""As much of a frame as an HTTP transport has to know, to put it where it belongs."""
+"""The members of a frame by which an HTTP transport finds its stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from antiphon.jsonrpc.frames import UNREADABLE
 CONNECTION_ID = "Acp-Connection-Id"
 SESSION_ID = "Acp-Session-Id"
 ID_LENGTH = 1024
-"""Characters of an id that somebody else makes up (HTTP-23)."""
+"""The most characters of an id of a client (HTTP-23)."""
 CANCEL = "$/cancel_request"
 UPDATE = "session/update"
 TURN_COMPLETE = b'"update":{"sessionUpdate":"turn_complete"'
@@ -21,14 +21,14 @@ LOAD = "session/load"
 REOPEN = frozenset({LOAD, "session/resume"})
 CLOSES = frozenset({"session/close", "session/delete"})
 OPENS = frozenset({"session/new", "session/fork"})
-"""Their answers name a session that the client will know from then on."""
+"""Methods whose results name a session that the client did not know before."""
 
 
 _NULL = Raw(b"null")
 
 
 class _Params(Struct):
-    """What may hold anything stays raw: to decode all values of a large frame takes seconds."""
+    """Members of any type stay raw: to decode all values of a large frame takes seconds."""
 
     session_id: Raw = msgspec.field(name="sessionId", default=_NULL)
     request_id: str | int | float | None = msgspec.field(name="requestId", default=None)
@@ -36,7 +36,7 @@ class _Params(Struct):
 
 
 class Outline(Struct):
-    """As much of a frame as says where it belongs."""
+    """The members of a frame that say which stream it belongs to."""
 
     id: str | int | float | UnsetType | None = UNSET
     method: str | None = None
@@ -56,12 +56,12 @@ class Outline(Struct):
 
     @property
     def cancels(self) -> str | int | float | None:
-        """The id of the request that it takes back."""
+        """The id of the request that it cancels."""
         return self.params.request_id if self.method == CANCEL and self.params is not None else None
 
     @property
     def ours(self) -> dict[str, Any]:
-        """What stands under our own name beside the params."""
+        """The `_meta["antiphon"]` of the params."""
         return _ours(_NULL if self.params is None else self.params.meta)
 
 
@@ -107,20 +107,20 @@ def _result(frame: bytes) -> _Result:
 
 
 def opened_session(frame: bytes) -> str | None:
-    """The session that an answer names."""
+    """Return the session that a result names."""
     return _result(frame).session_id
 
 
-def told_beside(frame: bytes) -> dict[str, Any]:
-    """What stands under our own name beside a result."""
+def result_meta(frame: bytes) -> dict[str, Any]:
+    """Return the `_meta["antiphon"]` of a result."""
     return _ours(_result(frame).meta)
 
 
 def agreed_version(frame: bytes) -> int | None:
-    """What an answer to `initialize` says."""
+    """Return the protocol version in a result of `initialize`."""
     return _result(frame).protocol_version
 
 
 def key_of(id: Any) -> tuple[str, Any]:
-    """Ids that look alike may be different ones."""
+    """Return a dictionary key that tells `1`, `1.0` and `"1"` apart."""
     return type(id).__name__, id

@@ -1,4 +1,4 @@
-"""Streamable HTTP as a transport, on the client's side: frames go by POST, one by one, and come by stream."""
+"""Streamable HTTP as a transport of a client: it posts each frame, and reads frames from streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from antiphon.errors import LinkLost, LinkRefused
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
-from antiphon.remote.client_streams import Incoming, Take, Unanswered, words
+from antiphon.remote.client_streams import ClientStreams, PendingRequests, Take, excerpt
 from antiphon.remote.frames import (
     CONNECTION_ID,
     REOPEN,
@@ -23,23 +23,22 @@ from antiphon.remote.frames import (
     agreed_version,
     outline,
 )
-from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW
-from antiphon.transports.http.event_source import DEAD, TAKEN, Reading, StreamRefused
+from antiphon.transports.base import AUTH_REFUSALS, OUTBOX_HIGH, OUTBOX_LOW
+from antiphon.transports.buffered import BufferedTransport
+from antiphon.transports.http.event_source import DEAD, TAKEN, EventSource, StreamRefused
 from antiphon.transports.http.exchange import EVENTS
-from antiphon.transports.joined import JoinedTransport
 
 logger = logging.getLogger("antiphon.transports")
 
 CONNECT_DEADLINE = 15.0
 POST_DEADLINE = 120.0
 CLOSE_DEADLINE = 10.0
-"""Seconds in which something of what is queued has to get through, when it ends."""
+"""Seconds within which a closing transport must send at least one of the queued frames."""
 LEAVE_DEADLINE = 2.0
-REFUSALS = (401, 403)
 _JSON = {b"Content-Type": b"application/json", b"Accept": b"application/json"}
 
 
-class HttpClientTransport(JoinedTransport):
+class HttpClientTransport(BufferedTransport):
     def __init__(self, client: httpx.AsyncClient, url: str, *, bound: int) -> None:
         super().__init__()
         self._client = client
@@ -48,18 +47,18 @@ class HttpClientTransport(JoinedTransport):
         self._flowing = asyncio.Event()
         self._queued: deque[bytes] = deque()
         self._queued_size = 0
-        self._through = 0
-        """How many frames were ever sent."""
+        self._sent = 0
+        """Frames that were sent."""
         self._more = asyncio.Event()
         self._posted = asyncio.Event()
         self._posted.set()
         self.connection_id = ""
         self._headers: dict[str, str] = {}
-        """What goes with every request once the connection is initialized (HTTP-08, HTTP-21)."""
-        self._unanswered = Unanswered(lambda failure: self._delivery.put([failure]))
-        self._incoming = Incoming(self._reading, self._unanswered, self._delivery, lost=self._end)
+        """Headers of every request once the connection is initialized (HTTP-08, HTTP-21)."""
+        self._requests = PendingRequests(lambda failure: self._delivery.put([failure]))
+        self._streams = ClientStreams(self._make_source, self._requests, self._delivery, lost=self._end)
         self._gone = False
-        """Whether the server does not know the connection any more."""
+        """Whether the server has dropped the connection."""
         self._sending = asyncio.get_running_loop().create_task(self._send_all())
         self._cleaning: asyncio.Task[None] | None = None
 
@@ -74,8 +73,8 @@ class HttpClientTransport(JoinedTransport):
     async def aclose(self) -> None:
         self._outbox.flush()
         before = -1
-        while not self._posted.is_set() and self._through != before:
-            before = self._through
+        while not self._posted.is_set() and self._sent != before:
+            before = self._sent
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_DEADLINE):
                     await self._posted.wait()
@@ -96,18 +95,20 @@ class HttpClientTransport(JoinedTransport):
 
     async def _clean(self) -> None:
         self._sending.cancel()
-        await asyncio.gather(self._sending, self._incoming.stop(), return_exceptions=True)
+        await asyncio.gather(self._sending, self._streams.stop(), return_exceptions=True)
         if self.connection_id and not self._gone:
             with contextlib.suppress(httpx.HTTPError, OSError, TimeoutError):
                 async with asyncio.timeout(LEAVE_DEADLINE):
                     await self._client.delete(self._url, headers=self._headers)
         await self._client.aclose()
 
-    def _reading(self, session: str | None, take: Take) -> Reading:
+    def _make_source(self, session: str | None, take: Take) -> EventSource:
         headers = self._in(session)
-        return Reading(self._client, self._url, headers, bound=self._bound, take=take, flowing=self._flowing)
+        return EventSource(
+            self._client, self._url, headers, bound=self._bound, take=take, flowing=self._flowing
+        )
 
-    # --- what goes out -----------------------------------------------------------------------------
+    # --- sending -----------------------------------------------------------------------------------
 
     def _write(self, frames: Sequence[bytes]) -> None:
         self._queued.extend(frames)
@@ -124,10 +125,10 @@ class HttpClientTransport(JoinedTransport):
                 try:
                     await self._send(frame)
                 except (httpx.HTTPError, OSError, ValueError) as error:
-                    # Whether it was read is not known: only who asks again under the same id may repeat it.
-                    self._end(f"a message could not be sent: {error or type(error).__name__}")
+                    # The server may have read it, so only the caller can decide to repeat it.
+                    self._end(f"a frame could not be sent: {error or type(error).__name__}")
                     return
-                self._through += 1
+                self._sent += 1
                 self._queued_size -= len(frame)
                 if self._queued_size < OUTBOX_LOW and self._outbox.congested:
                     self._outbox.resume()
@@ -140,28 +141,28 @@ class HttpClientTransport(JoinedTransport):
         if not self.connection_id:
             await self._initialize(frame)
             return
-        session = self._unanswered.sent(about)
+        session = self._requests.sent(about)
         if session is not None:
             try:
-                await self._incoming.opened(session, anew=about.method in REOPEN)
+                await self._streams.opened(session, anew=about.method in REOPEN)
             except StreamRefused as refused:
                 if refused.status == TAKEN:
-                    self._incoming.fail_session(session, refused)
-                return  # otherwise the connection has ended
+                    self._streams.fail_session(session, refused)
+                return  # with another status the connection has ended
         await self._post(frame, about, session)
 
     async def _initialize(self, frame: bytes) -> None:
         response = await self._client.post(self._url, content=frame, headers=_JSON)
         self.connection_id = response.headers.get(CONNECTION_ID, "")
         if response.status_code != 200 or not self.connection_id:
-            said = response.text[:200].strip()
-            self._end(f"`initialize` was answered with {response.status_code} {said}".strip(), gone=True)
+            reason = f"`initialize` was answered with {response.status_code} {excerpt(response.content)}"
+            self._end(reason.strip(), gone=True)
             return
         version = agreed_version(response.content)
         self._headers = {CONNECTION_ID: self.connection_id}
         if version is not None:
             self._headers["Acp-Protocol-Version"] = str(version)
-        self._incoming.read(None)
+        self._streams.read(None)
         self._delivery.put([response.content])
 
     async def _post(self, frame: bytes, about: Outline, session: str | None) -> None:
@@ -172,26 +173,26 @@ class HttpClientTransport(JoinedTransport):
         status = response.status_code
         refused = StreamRefused(status, response.content)
         if status in DEAD:
-            self._end(f"a message was refused with {status} {response.text[:200].strip()}", gone=True)
+            self._end(f"a frame was refused with {status} {excerpt(response.content)}", gone=True)
         elif status == TAKEN and session is not None:
-            self._incoming.fail_session(session, refused)
+            self._streams.fail_session(session, refused)
         elif about.method is not None and about.id is not UNSET:
-            self._unanswered.fail(about.id, refused)
+            self._requests.fail(about.id, refused)
         else:
-            logger.warning("a message was refused with %s and is lost", status)
+            logger.warning("frame refused: status %s; it is lost", status)
 
     def _in(self, session: str | None) -> dict[bytes, bytes]:
-        """The headers of what belongs to a session, or to none."""
+        """Return the headers of a request for a session, or for none."""
         named = self._headers if session is None else {**self._headers, SESSION_ID: session}
         return {name.encode(): value.encode() for name, value in named.items()}
 
 
 class SeparatePosts(httpx.AsyncBaseTransport):
-    """Over one HTTP/2 connection a large POST can stop for good beside a stream.
+    """Sends POSTs over a separate connection, because a large POST can block next to a stream.
 
-    The POST waits for the server to widen its window. httpcore lets whichever request reads the socket take
-    that in: where the stream read it, the POST goes on to wait for the next bytes of the server, and a quiet
-    stream has none. Our POSTs go one by one, so over a connection of their own they read for themselves.
+    Over HTTP/2 the POST waits until the server enlarges its window. httpcore lets whichever request reads the
+    socket process that. If the stream reads it, the POST still waits for the next bytes of the server, and a
+    quiet stream has none. Posts are sent one at a time, so on a separate connection they read themselves.
     """
 
     def __init__(self, posts: httpx.AsyncBaseTransport, others: httpx.AsyncBaseTransport) -> None:
@@ -216,8 +217,10 @@ async def connect_http(
     http2: bool = False,
     deadline: float = CONNECT_DEADLINE,
 ) -> HttpClientTransport:
-    """A link to `http://` or `https://`. HTTP/2 is spoken where TLS agrees on it, or with `http2` always.
-    Raises `LinkLost` where nobody is there, `LinkRefused` where the other side does not let us in."""
+    """Connect to `http://` or `https://`. It uses HTTP/2 if TLS negotiates it, or always with `http2`.
+
+    Raises `LinkLost`, or `LinkRefused` if the server requires other credentials.
+    """
     secure = uri.startswith("https://")
     verify = (tls or ssl.create_default_context()) if secure else False
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=8)
@@ -231,11 +234,11 @@ async def connect_http(
         transport=SeparatePosts(posts, others),
         headers=dict(headers or {}),
         timeout=httpx.Timeout(POST_DEADLINE, connect=deadline, read=None),
-        trust_env=False,  # a password from `.netrc` would take the place of the token
+        trust_env=False,  # a password from `.netrc` would replace the token
     )
     try:
         async with asyncio.timeout(deadline):
-            # Without a connection there is no stream: who says that lets us in.
+            # A server that admits this client refuses the stream only because there is no connection.
             probe = await client.get(uri, headers={"Accept": EVENTS})
     except (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError) as error:
         await client.aclose()
@@ -243,10 +246,10 @@ async def connect_http(
     except BaseException:
         await client.aclose()
         raise
-    if probe.status_code in REFUSALS:
+    if probe.status_code in AUTH_REFUSALS:
         await client.aclose()
-        said = f"{uri} does not let us in: {probe.status_code} {words(probe.content)}"
-        raise LinkRefused(said, status=probe.status_code)
+        reason = f"{uri} refused this client: {probe.status_code} {excerpt(probe.content)}"
+        raise LinkRefused(reason, status=probe.status_code)
     if probe.status_code == 404:
         await client.aclose()
         raise LinkLost(f"there is no agent at {uri}")

@@ -1,4 +1,4 @@
-"""Outgoing: what goes out over an HTTP connection, each frame on the stream that it belongs to (HTTP-11)."""
+"""StreamRouter: puts each frame of an HTTP connection on the stream that it belongs to (HTTP-11)."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from antiphon.remote.frames import (
     Outline,
     key_of,
     opened_session,
-    told_beside,
+    result_meta,
 )
-from antiphon.remote.stream_resume import Resuming
-from antiphon.transports.http.event_stream import Kind, Mark, Position, Put, Stream
+from antiphon.remote.stream_resume import StreamResume
+from antiphon.transports.http.event_stream import EventStream, Kind, Mark, Position, Put
 
 JOINS = REOPEN | {ATTACH}
-"""Before their answers come updates of what was, which have no numbers."""
+"""Methods whose response comes after a replay. Replayed updates have no numbers."""
 
 
-class Bounds(Struct, frozen=True, kw_only=True):
-    """What one connection may hold."""
+class StreamBounds(Struct, frozen=True, kw_only=True):
+    """Bounds of one connection."""
 
     waiting: int = 512 * 1024
-    """Bytes that nobody has read yet; above that, whoever sends waits."""
+    """Bytes that the client has not read, above which senders wait."""
     most: int = 72 * 1024 * 1024
-    """Of those, where somebody does not wait: the connection ends. One frame of the largest size is less."""
+    """Bytes that the client has not read, above which the connection ends. The largest frame is smaller."""
     window: int = 1024 * 1024
-    """Bytes of each stream that stay after they were sent."""
+    """Bytes of sent events that each stream keeps."""
     kept: int = 1024 * 1024
-    """And of those from before that which no journal gives again."""
+    """Bytes of earlier events that each stream keeps and that are not in the journal."""
     all_kept: int = 32 * 1024 * 1024
-    """Bytes of all sessions' streams together that stay after they were sent."""
+    """Bytes of sent events that the streams of all sessions keep together."""
     requests: int = 8192
-    """Requests of the client without a response. One that nobody can read gets none."""
+    """Requests of the client without a response. A malformed one gets none."""
     known: int = 8192
-    """Sessions that the client has named and that are remembered."""
+    """Sessions of the client to remember."""
     streams: int = 1024
-    """Streams of sessions that nobody reads from."""
+    """Streams of sessions that the client does not read."""
     id_length: int = ID_LENGTH
     stall: float = 60.0
-    """Seconds without anything read while something waits, or without any stream."""
+    """Seconds in which the client reads nothing while events wait, or has no stream."""
     keep_alive: float = 15.0
     initialize: float = 60.0
 
@@ -59,44 +59,44 @@ class _Asked(NamedTuple):
     session: str | None
 
 
-class Outgoing:
+class StreamRouter:
     def __init__(
         self,
-        bounds: Bounds,
+        bounds: StreamBounds,
         *,
         moved: Callable[[], None],
         ask: Callable[[bytes], None],
         fail: Callable[[str], None],
     ) -> None:
-        """`moved` is called when something was sent; `ask` gets a request that is made on behalf of the
-        client; `fail` hears why it cannot go on."""
+        """`moved` is called when events were sent; `ask` gets requests on behalf of the client; `fail` gets
+        the reason why the connection must end."""
         self._bounds = bounds
         self._moved = moved
         self._ask = ask
         self._fail = fail
         self.turn_complete = False
-        """Whether the end of a turn is an update, as in v1."""
-        self.streams: dict[str | None, Stream] = {}
+        """Whether an update ends a turn, as in v1."""
+        self.streams: dict[str | None, EventStream] = {}
         self._known: dict[str, None] = {}
-        """Sessions that the client has heard of, the oldest first."""
+        """Sessions that the client knows, the oldest first."""
         self._asked: dict[tuple[str, Any], _Asked] = {}
-        """What the client asked and is not answered yet."""
+        """Requests of the client without a response."""
         self._asks: dict[tuple[str, Any], str] = {}
-        """Sessions in which the client is asked something, by the ids of the requests."""
-        self._resuming: dict[str, Resuming] = {}
+        """Sessions of requests to the client, by the ids of the requests."""
+        self._resuming: dict[str, StreamResume] = {}
         self._resumes: dict[str, str] = {}
-        """The sessions of all that was asked on behalf of the client, by the ids of the requests."""
+        """Sessions of requests on behalf of the client, by the ids of the requests."""
         self._stream(None)
 
     @property
     def waiting(self) -> int:
-        """Bytes that nobody has read yet."""
+        """Bytes that the client has not read."""
         return sum([stream.waiting_size for stream in self.streams.values()])
 
-    # --- what the client says ----------------------------------------------------------------------
+    # --- receiving ---------------------------------------------------------------------------------
 
-    def heard(self, about: Outline, session: str | None) -> None:
-        """The client sends a frame, which belongs to a session, or to none."""
+    def received(self, about: Outline, session: str | None) -> None:
+        """Note a frame of the client that belongs to a session, or to none."""
         if about.method is not None and about.id is not UNSET:
             self._asked[key_of(about.id)] = _Asked(about.method, session)
             if len(self._asked) > self._bounds.requests:
@@ -109,16 +109,16 @@ class Outgoing:
     def _remember(self, session: str) -> None:
         self._known[session] = None
         if len(self._known) > self._bounds.known:
-            del self._known[next(iter(self._known))]  # its stream is announced once more, at most
+            del self._known[next(iter(self._known))]  # its stream may be announced once more
 
     def asked_in(self, id: Any) -> str | None:
-        """The session in which the client was asked what has this id (HTTP-09)."""
+        """Return the session of a request to the client, by the id of the request (HTTP-09)."""
         return self._asks.get(key_of(id))
 
-    # --- where a frame goes ------------------------------------------------------------------------
+    # --- sending -----------------------------------------------------------------------------------
 
-    def route(self, frame: bytes, about: Outline) -> Stream | None:
-        """Put a frame on its stream, which is to be flushed then."""
+    def route(self, frame: bytes, about: Outline) -> EventStream | None:
+        """Put a frame on its stream, and return the stream for `flush`."""
         if about.is_response:
             return self._route_answer(frame, about)
         session = about.session
@@ -133,7 +133,7 @@ class Outgoing:
             self._asks[key_of(about.id)] = session
         return self._put(session, Put(frame, Kind.ASKED), about)
 
-    def _route_answer(self, frame: bytes, about: Outline) -> Stream | None:
+    def _route_answer(self, frame: bytes, about: Outline) -> EventStream | None:
         if isinstance(about.id, str) and about.id in self._resumes:
             return self._resumed(about.id, failed=about.error is not UNSET)
         asked = self._asked.pop(key_of(about.id), None)
@@ -145,7 +145,7 @@ class Outgoing:
         if asked.method == LOAD:
             last = self._stream(session).last.number
             self._joined(session, frame)
-            # Who reads both streams knows what of the session was sent before its load was answered.
+            # A client that reads both streams can hand over the updates of the load before its response.
             return self._put_own(frame, **({"after": f"{last} {quote(session, safe='')}"} if last else {}))
         stream = self._put(session, Put(frame, Kind.ANSWER), about)
         if asked.method in JOINS:
@@ -155,20 +155,20 @@ class Outgoing:
         return stream
 
     def _joined(self, session: str | None, frame: bytes) -> None:
-        """The client follows a session from here on; it may be known where in the journal that is."""
+        """Note that the client follows a session, and its position in the journal if the result names it."""
         if session is not None:
             self._remember(session)
-            mark = Mark.of(told_beside(frame))
+            mark = Mark.of(result_meta(frame))
             if mark is not None:
-                self._stream(session).stand(mark)
+                self._stream(session).set_mark(mark)
 
-    def _put_own(self, frame: bytes, **fields: str) -> Stream:
-        """On the connection's own stream."""
+    def _put_own(self, frame: bytes, **fields: str) -> EventStream:
+        """Put a frame on the connection's stream."""
         stream = self._stream(None)
         stream.put(frame, fields=fields)
         return stream
 
-    def _put(self, session: str, put: Put, about: Outline) -> Stream:
+    def _put(self, session: str, put: Put, about: Outline) -> EventStream:
         stream, resuming = self._stream(session), self._resuming.get(session)
         if resuming is not None:
             _put_all(stream, resuming.take(put, about))
@@ -182,16 +182,16 @@ class Outgoing:
     def _joins(self, session: str) -> bool:
         return any(asked.session == session and asked.method in JOINS for asked in self._asked.values())
 
-    def _stream(self, session: str | None) -> Stream:
+    def _stream(self, session: str | None) -> EventStream:
         stream = self.streams.get(session)
         if stream is None:
             keep = 0 if session is None else self._bounds.kept
-            stream = Stream(window=self._bounds.window, keep=keep, moved=self._moved)
+            stream = EventStream(window=self._bounds.window, keep=keep, moved=self._moved)
             self.streams[session] = stream
             self._share_memory()
             unread = sum(not each.receiver for key, each in self.streams.items() if key is not None)
             if unread > self._bounds.streams:
-                self._fail(f"over {self._bounds.streams} sessions that nobody reads from")
+                self._fail(f"over {self._bounds.streams} streams of sessions that the client does not read")
             if session is not None and session not in self._known:
                 own = self._stream(None)
                 own.put(None, fields={"session": quote(session, safe="")})
@@ -199,18 +199,20 @@ class Outgoing:
         return stream
 
     def _share_memory(self) -> None:
-        """Give each session's stream its share of `all_kept`, and no more than `window` and `kept`."""
+        """Give each session's stream its share of `all_kept`, at most `window` and `kept`."""
         bounds, share = self._bounds, self._bounds.all_kept // (2 * len(self.streams))
         if share < max(bounds.window, bounds.kept):
             for session, stream in self.streams.items():
-                if session is not None:  # no journal gives the connection's own stream again
+                if session is not None:  # the connection's stream is not in a journal
                     stream.limit(window=min(bounds.window, share), keep=min(bounds.kept, share))
 
-    # --- who reads ---------------------------------------------------------------------------------
+    # --- streams -----------------------------------------------------------------------------------
 
-    def ready(self, session: str | None, position: Position | None) -> Stream | None:
-        """A stream for whoever asks for it; none where somebody else has it (HTTP-10), nor where it cannot go
-        on from a position. With one its own client comes back, perhaps before we know that it was cut."""
+    def ready(self, session: str | None, position: Position | None) -> EventStream | None:
+        """Return a stream for a client, or `None` if it is being read (HTTP-10) or cannot resume there.
+
+        A client with a position may come back before the server knows that its socket was lost.
+        """
         if session is not None:
             self._remember(session)
         stream = self._stream(session)
@@ -220,33 +222,32 @@ class Outgoing:
             return stream
         return None
 
-    def _resume(self, session: str, stream: Stream, position: Position) -> bool:
-        """Let the journal give what is not here any more (HTTP-20). What the client was asked it is asked
-        again."""
+    def _resume(self, session: str, stream: EventStream, position: Position) -> bool:
+        """Resume a stream from the journal (HTTP-20). Requests to the client are sent again."""
         since, newest = position.mark, stream.last.mark
         if since is None or newest is None or not stream.can_restart(position):
             return False
         before = self._resuming.get(session)
-        kept = [*stream.restart(position), *(before.left() if before is not None else ())]
-        resuming = self._resuming[session] = Resuming(since, newest, kept)
+        kept = [*stream.restart(position), *(before.remaining() if before is not None else ())]
+        resuming = self._resuming[session] = StreamResume(since, newest, kept)
         self._resumes[resuming.id] = session
         self._ask(resuming.request(session))
         return True
 
-    def _resumed(self, id: str, *, failed: bool) -> Stream | None:
+    def _resumed(self, id: str, *, failed: bool) -> EventStream | None:
         session = self._resumes.pop(id)
         resuming = self._resuming.get(session)
         if resuming is None or resuming.id != id:
-            return None  # it had to begin anew meanwhile
+            return None  # another resume has begun
         del self._resuming[session]
         if failed:
-            self._fail("a stream could not be gone on with")
+            self._fail("a stream could not be resumed from the journal")
             return None
         stream = self._stream(session)
         _put_all(stream, resuming.finish())
         return stream
 
 
-def _put_all(stream: Stream, puts: Iterable[Put]) -> None:
+def _put_all(stream: EventStream, puts: Iterable[Put]) -> None:
     for put in puts:
         stream.put(put.frame, kind=put.kind, mark=put.mark or stream.last.mark)

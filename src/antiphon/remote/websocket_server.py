@@ -1,4 +1,4 @@
-"""A server's WebSockets: which upgrades are accepted, and what serves each WebSocket that is opened."""
+"""A server's WebSockets: which upgrades it accepts, and the task that serves each open WebSocket."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from websockets.datastructures import Headers
 from websockets.exceptions import InvalidHeader
 from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
 from websockets.http11 import Request
-from websockets.protocol import State
+from websockets.protocol import State as WebSocketState
 from websockets.typing import Subprotocol
 
 from antiphon.errors import ErrorObject, InvalidRequest
 from antiphon.jsonrpc.frames import UNREADABLE, encode_failure
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
 from antiphon.remote.frames import ID_LENGTH, outline
-from antiphon.transports.base import group_without_wrapping
-from antiphon.transports.guarded_socket import SocketBounds, SocketFaults
-from antiphon.transports.http.exchange import Exchange, Head, Limits, Reply, plain, wants_websocket
-from antiphon.transports.http.held_bytes import HeldBytes
+from antiphon.remote.stream_router import StreamBounds
+from antiphon.transports.base import Transport, group_without_wrapping
+from antiphon.transports.guarded_socket import SocketBounds
+from antiphon.transports.http.exchange import Exchange, Handler, Head, Limits, Reply, plain, wants_websocket
+from antiphon.transports.http.incomplete_input import IncompleteInput
 from antiphon.transports.http.listener import HttpListener, listening
 from antiphon.transports.http.socket import HttpRequests, HttpSocket
-from antiphon.transports.http.tally import Tally
-from antiphon.transports.websocket import PING_DEADLINE, PING_INTERVAL, Closing, WebSocketTransport
+from antiphon.transports.websocket import PING_DEADLINE, PING_INTERVAL, CloseWebSocket, WebSocketTransport
 
 logger = logging.getLogger("antiphon.transports")
 
@@ -46,20 +46,40 @@ FAILED = 1011
 SUBPROTOCOLS = ("acp.v2", "acp.v1")
 
 Check = Callable[[Mapping[str, str]], tuple[int, str] | None]
-"""Looks at the headers of an upgrade; an HTTP status and a line of text refuse it."""
-Serve = Callable[[WebSocketTransport], Awaitable[None]]
+"""Checks the headers of an upgrade. Returns an HTTP status and a line of text to refuse it."""
+Serve = Callable[[Transport], Awaitable[None]]
 Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
-"""Runs a coroutine in a task that somebody owns."""
+"""Runs a coroutine in a task of the server."""
 
 
-class Opening(StrEnum):
+class ServerOptions(Struct, frozen=True, kw_only=True):
+    """Limits and settings of a server for HTTP and WebSockets."""
+
+    limits: Limits = Limits()
+    """Bounds of requests."""
+    bounds: StreamBounds = StreamBounds()
+    """Bounds of an ACP connection over HTTP."""
+    socket_bounds: SocketBounds = SocketBounds()
+    bound: int = DEFAULT_BOUND
+    """Bytes of the largest WebSocket message."""
+    compression: bool = False
+    """Whether WebSockets accept permessage-deflate."""
+    initialize_first: bool = True
+    """Whether the first message of a WebSocket must be `initialize` (WS-03)."""
+    ping_interval: float | None = PING_INTERVAL
+    ping_deadline: float = PING_DEADLINE
+
+
+class State(StrEnum):
     NEW = "new"
-    ASKED = "asked"
-    """`initialize` is being answered."""
-    OPEN = "open"
+    INITIALIZING = "initializing"
+    """A request `initialize` has no response yet."""
+    INITIALIZED = "initialized"
 
 
 class _First(Struct):
+    """The members of a frame that `InitializeFilter` needs. Params of any shape decode."""
+
     id: str | int | float | UnsetType | None = UNSET
     method: str | None = None
     error: Raw | UnsetType = UNSET
@@ -75,15 +95,15 @@ def _read(frame: bytes) -> _First:
         return _First()
 
 
-class OpeningFilter:
-    """Requires `initialize` first, and once (WS-03), and bounds the length of ids."""
+class InitializeFilter:
+    """Requires `initialize` first, and only once (WS-03), and bounds the length of ids."""
 
     def __init__(self) -> None:
-        self._state = Opening.NEW
+        self._state = State.NEW
         self._id: Any = None
 
     def receive(self, frames: list[Received]) -> tuple[list[Received], list[bytes]]:
-        """Of what came, what goes on, and what is answered at once. Raises `Closing`."""
+        """Return the frames to pass on, and the responses to send at once. Raises `CloseWebSocket`."""
         passed: list[Received] = []
         answers: list[bytes] = []
         for frame in frames:
@@ -97,41 +117,38 @@ class OpeningFilter:
     def _receive(self, frame: bytes) -> bytes | None:
         if len(frame) > ID_LENGTH:
             _check_ids(frame)
-        if self._state is Opening.OPEN and b'"initialize"' not in frame:
+        if self._state is State.INITIALIZED and b'"initialize"' not in frame:
             return None
         first = _read(frame)
         if first.method is None:
             return None
-        if self._state is Opening.OPEN and first.method == INITIALIZE and first.id is not UNSET:
+        if self._state is State.INITIALIZED and first.method == INITIALIZE and first.id is not UNSET:
             return encode_failure(first.id, _AGAIN)
-        if self._state is Opening.NEW:
-            self._begin(first)
+        if self._state is State.NEW:
+            if first.method != INITIALIZE:
+                raise CloseWebSocket(PROTOCOL_ERROR, "The first message is `initialize`")
+            if first.id is UNSET or first.id is None:
+                raise CloseWebSocket(PROTOCOL_ERROR, "`initialize` needs an id")
+            self._state, self._id = State.INITIALIZING, first.id
         return None
 
-    def _begin(self, first: _First) -> None:
-        if first.method != INITIALIZE:
-            raise Closing(PROTOCOL_ERROR, "The first message is `initialize`")
-        if first.id is UNSET or first.id is None:
-            raise Closing(PROTOCOL_ERROR, "`initialize` needs an id")
-        self._state, self._id = Opening.ASKED, first.id
-
     def answered(self, frame: bytes) -> None:
-        """Something was answered: what failed may be tried again (INIT-26)."""
-        if self._state is Opening.ASKED:
+        """Read a response that is sent. A client may repeat an `initialize` that failed (INIT-26)."""
+        if self._state is State.INITIALIZING:
             first = _read(frame)
             if first.method is None and first.id == self._id:
-                self._state = Opening.OPEN if first.error is UNSET else Opening.NEW
+                self._state = State.INITIALIZED if first.error is UNSET else State.NEW
 
 
 def _check_ids(frame: bytes) -> None:
     about = outline(frame)
     for name, id in (("The request's id", about.id), ("The session's id", about.session)):
         if isinstance(id, str) and len(id) > ID_LENGTH:
-            raise Closing(POLICY_VIOLATION, f"{name} is over {ID_LENGTH} characters")
+            raise CloseWebSocket(POLICY_VIOLATION, f"{name} is over {ID_LENGTH} characters")
 
 
-def _chosen(_: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    """Of what a page offers, a name of the protocol; what else stands there is a secret, and not echoed."""
+def _select_subprotocol(_: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+    """Return the first offered name of ACP. A page also offers its token this way, which is not echoed."""
     return next((name for name in offered if name in SUBPROTOCOLS), None)
 
 
@@ -139,43 +156,24 @@ class WebSockets:
     """The open WebSockets of a server. Each is closed when `serve` returns."""
 
     def __init__(
-        self,
-        serve: Serve,
-        start: Start,
-        *,
-        path: str,
-        bound: int = DEFAULT_BOUND,
-        held: HeldBytes | None = None,
-        compression: bool = False,
-        opens: bool = True,
-        ping_interval: float | None = PING_INTERVAL,
-        ping_deadline: float = PING_DEADLINE,
+        self, serve: Serve, start: Start, *, path: str, options: ServerOptions, incomplete: IncompleteInput
     ) -> None:
-        """`bound`: bytes of the largest message.
-        `held`: counts messages that are not complete, by whose they are.
-        `compression`: whether permessage-deflate is accepted.
-        `opens`: whether a client has to begin with `initialize` (WS-03).
-        """
         self._serve = serve
         self._start = start
         self._path = path
-        self._bound = bound
-        self._held = held
-        self._compression = compression
-        self._opens = opens
-        self._ping_interval = ping_interval
-        self._ping_deadline = ping_deadline
+        self._options = options
+        self._incomplete = incomplete
         self._open: set[WebSocketTransport] = set()
 
     def upgrade(self, head: Head, request: BaseRequest) -> Reply | None:
-        """Open the WebSocket that a request asks for, over its socket; or say why not."""
-        socket = cast(HttpSocket, request.protocol)
+        """Open the WebSocket that a request asks for, over its socket. Return the refusal, if any."""
+        socket, options = cast(HttpSocket, request.protocol), self._options
         if head.path != self._path:
             return plain(404, "There is no WebSocket here.")
         handshake = ServerProtocol(
-            select_subprotocol=_chosen,
+            select_subprotocol=_select_subprotocol,
             extensions=[ServerPerMessageDeflateFactory(client_no_context_takeover=True)]
-            if self._compression
+            if options.compression
             else None,
         )
         try:
@@ -188,20 +186,20 @@ class WebSockets:
             return Reply(response.status_code, bytes(response.body), named)
         if not socket.upgrading:
             return plain(400)
-        frames = ServerProtocol(state=State.OPEN, max_size=None)  # the gate before it bounds messages
+        frames = ServerProtocol(state=WebSocketState.OPEN, max_size=None)  # `FrameGate` bounds messages
         frames.extensions = handshake.extensions
         transport = WebSocketTransport(
             frames,
-            bound=self._bound,
-            ping_interval=self._ping_interval,
-            ping_deadline=self._ping_deadline,
-            frame_filter=OpeningFilter() if self._opens else None,
-            held=self._held,
+            bound=options.bound,
+            ping_interval=options.ping_interval,
+            ping_deadline=options.ping_deadline,
+            frame_filter=InitializeFilter() if options.initialize_first else None,
+            incomplete=self._incomplete,
         )
         transport.who, transport.peer = head.who, head.peer
         transport.connection_id = secrets.token_urlsafe(16)
         response.headers["Acp-Connection-Id"] = transport.connection_id
-        transport.greeting = response.serialize()
+        transport.handshake_response = response.serialize()
         socket.hand_over(transport)
         self._open.add(transport)
         self._start(self._run(transport))
@@ -210,8 +208,8 @@ class WebSockets:
     async def _run(self, transport: WebSocketTransport) -> None:
         try:
             await self._serve(transport)
-        except Exception:
-            logger.exception("serving a WebSocket failed")  # the others go on
+        except Exception:  # the other connections continue
+            logger.exception("WebSocket handler failed; closing the WebSocket of %s", transport.peer)
             transport.close_code = FAILED
         finally:
             self._open.discard(transport)
@@ -222,11 +220,11 @@ class WebSockets:
 
 
 _WRITTEN = frozenset({"Connection", "Content-Length", "Date"})
-"""Headers that are written with every response."""
+"""Headers that the server writes with every response."""
 
 
 class OnlyWebSockets:
-    """The handler of a server that has WebSockets at one path, and nothing else."""
+    """The handler of a server that has only WebSockets, at one path."""
 
     def __init__(self, path: str, check: Check | None) -> None:
         self._path = path
@@ -255,46 +253,46 @@ async def websocket_server(
     path: str = "/acp",
     check: Check | None = None,
     tls: ssl.SSLContext | None = None,
-    bound: int = DEFAULT_BOUND,
-    compression: bool = False,
-    opens: bool = True,
-    ping_interval: float | None = PING_INTERVAL,
-    ping_deadline: float = PING_DEADLINE,
-    limits: Limits | None = None,
-    socket_bounds: SocketBounds | None = None,
+    options: ServerOptions = ServerOptions(),
 ) -> AsyncIterator[HttpListener]:
-    """Listen, and run `serve` for every WebSocket that is opened at `path`.
+    """Listen, and run `serve` for every WebSocket that a client opens at `path`.
 
-    `check` looks at the headers of an upgrade before anything else, and may refuse it with a status and a
-    line of text.
+    `check` sees the headers of an upgrade before anything else, and may refuse it.
     """
-    limits, faults = limits or Limits(), SocketFaults()
-    held = HeldBytes(limits.held)
     async with owned_tasks() as start:
-        websockets = WebSockets(
-            serve,
-            start,
-            path=path,
-            bound=bound,
-            held=held,
-            compression=compression,
-            opens=opens,
-            ping_interval=ping_interval,
-            ping_deadline=ping_deadline,
-        )
         handler = OnlyWebSockets(path, check)
-        requests = HttpRequests(handler, limits, Tally(), faults, held, websockets.upgrade)
-        async with listening(requests, faults, host, port, tls=tls, bounds=socket_bounds) as listener:
-            try:
-                yield listener
-            finally:
-                listener.stop()
-                await websockets.aclose()
+        async with listen(
+            handler, serve, start, (host, port), path=path, tls=tls, options=options
+        ) as listener:
+            yield listener
+
+
+@contextlib.asynccontextmanager
+async def listen(
+    handler: Handler,
+    serve: Serve,
+    start: Start,
+    address: tuple[str, int],
+    *,
+    path: str,
+    tls: ssl.SSLContext | None,
+    options: ServerOptions,
+) -> AsyncIterator[HttpListener]:
+    """Listen at an address. `handler` answers requests, and `serve` runs for every WebSocket at `path`."""
+    incomplete = IncompleteInput(options.limits.incomplete)
+    websockets = WebSockets(serve, start, path=path, options=options, incomplete=incomplete)
+    requests = HttpRequests(handler, options.limits, incomplete, websockets.upgrade)
+    async with listening(requests, *address, tls=tls, bounds=options.socket_bounds) as listener:
+        try:
+            yield listener
+        finally:
+            listener.stop()
+            await websockets.aclose()
 
 
 @contextlib.asynccontextmanager
 async def owned_tasks() -> AsyncIterator[Start]:
-    """Gives what starts tasks; those that are left at the end of the block are cancelled."""
+    """Yield a function that starts tasks. The tasks that are left at the end of the block are cancelled."""
     tasks: set[asyncio.Task[None]] = set()
     group = asyncio.TaskGroup()
 

@@ -1,4 +1,4 @@
-"""What is on the wire, per protocol version: types, the method table, the codec. No I/O, no behaviour."""
+"""The wire format per protocol version: types, the method table, the codec. No I/O, no behaviour."""
 
 from typing import TYPE_CHECKING
 

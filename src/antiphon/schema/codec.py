@@ -1,6 +1,6 @@
-"""Decodes and encodes by method and version: strictly in one pass, and once more with repair if that fails.
+"""Decodes and encodes by method and version: strictly in one pass, then with repair if that fails.
 
-A codec knows types, not frames; whole lines are read by `updates`, the hot path.
+A codec knows types, not frames. `updates` reads whole lines, on the hot path.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from antiphon.errors import InvalidParams, InvalidResult, MethodNotFound, UnsupportedVersion
-from antiphon.jsonrpc.frames import UNREADABLE
+from antiphon.jsonrpc.frames import UNREADABLE, is_null
 from antiphon.schema.methods import VERSIONS, Kind, find, resolve
 from antiphon.schema.repair import QUIRKS, Malformed, is_struct, repair
 from antiphon.schema.updates import UpdateReader
@@ -26,7 +26,7 @@ _builtins = msgspec.json.Decoder()
 
 
 class _Reader:
-    """Reads one type: strictly, and with repair where that fails."""
+    """Decodes one type: strictly, then with repair if that fails."""
 
     __slots__ = ("_decode", "_version", "type")
 
@@ -45,12 +45,12 @@ class _Reader:
 
 
 class Codec:
-    """What one protocol version says on the wire. Get it with `codec(version)`."""
+    """The codec of one protocol version. Get it with `codec(version)`."""
 
     __slots__ = ("_readers", "_results", "_updates", "encode", "version")
 
     encode: Callable[[Any], bytes]
-    """Any wire type, or plain JSON value, as bytes."""
+    """Encodes any wire type or plain JSON value."""
 
     def __init__(self, version: int) -> None:
         self.version = version
@@ -60,15 +60,15 @@ class Codec:
         self._updates: UpdateReader | None = None
 
     def params(self, kind: Kind, name: str, raw: bytes | Raw | None) -> Any:
-        """The params of a method; missing ones and `null` count as `{}`, and the params of an extension
+        """Decode the params of a method. Missing params and `null` count as `{}`; params of an extension
         (EXT-01) are plain JSON values. Raises `MethodNotFound`, `InvalidParams`."""
-        if raw is None or _is_null(raw):
+        if raw is None or is_null(raw):
             raw = b"{}"
         reader = self._readers.get((kind, name))
         if reader is None:
             method = find(kind, name, self.version)
             if method is not None:
-                # Only what exists is kept: names come from peers, who could fill a table with them.
+                # Only existing methods are cached: names come from peers, who could fill the table.
                 reader = self._readers[kind, name] = _Reader(method.params, self.version)
         try:
             return self._extension(name, raw) if reader is None else reader.read(raw)
@@ -78,7 +78,7 @@ class Codec:
             raise InvalidParams(str(error), data=data) from None
 
     def result(self, name: str, raw: bytes | Raw) -> Any:
-        """The result of a request of ours. Raises `MethodNotFound`, `InvalidResult`."""
+        """Decode the result of a call. Raises `MethodNotFound`, `InvalidResult`."""
         reader = self._results.get(name)
         if reader is None:
             method = find(Kind.REQUEST, name, self.version)
@@ -87,25 +87,25 @@ class Codec:
         try:
             if reader is None:
                 return self._extension(name, raw)
-            if _is_null(raw) and QUIRKS[self.version].null_is_empty and _needs_nothing(reader.type):
+            if is_null(raw) and QUIRKS[self.version].null_is_empty and _needs_nothing(reader.type):
                 return reader.type()
             return reader.read(raw)
         except Malformed as error:
-            lacking = self._lacking(name, raw)
-            if lacking is None:
+            incomplete = self._incomplete_result(name, raw)
+            if incomplete is None:
                 raise InvalidResult(f"{name}: {error}") from None
-            return lacking
+            return incomplete
 
     @property
     def updates(self) -> UpdateReader:
-        """The hot path. Asking for it loads the types of every update, which only a session needs."""
+        """The reader of updates. The first use loads the types of all updates, which only sessions need."""
         if self._updates is None:
             self._updates = UpdateReader(self.version)
         return self._updates
 
-    def opening_params(self, params: dict[str, Any], *, exact: bool) -> Any:
-        """The params of `initialize`. Unless they are written for `exact`ly this version, what does not parse
-        is dropped (INIT-09). Raises `InvalidParams`."""
+    def initialize_params(self, params: dict[str, Any], *, exact: bool) -> Any:
+        """Decode the params of `initialize`. Unless they are for `exact`ly this version, malformed ones are
+        dropped (INIT-09). Raises `InvalidParams`."""
         try:
             return self.params(Kind.REQUEST, INITIALIZE, self.encode(params))
         except InvalidParams:
@@ -123,8 +123,8 @@ class Codec:
             raise MethodNotFound(name)
         return _plain(raw)
 
-    def _lacking(self, name: str, raw: bytes | Raw) -> Any:
-        """A result without the key that a quirk lets it lack, or `None`."""
+    def _incomplete_result(self, name: str, raw: bytes | Raw) -> Any:
+        """Decode a result without the key that `Quirks` allow it to lack; else `None`."""
         key, type_name = QUIRKS[self.version].results_without.get(name, ("", ""))
         if not key:
             return None
@@ -135,10 +135,6 @@ class Codec:
             return repair(self.version).build(resolve(f"v{self.version}", type_name), answer)
         except Malformed:
             return None
-
-
-def _is_null(raw: bytes | Raw) -> bool:
-    return len(raw) == 4 and bytes(raw) == b"null"
 
 
 def _plain(raw: bytes | Raw) -> Any:
@@ -155,7 +151,7 @@ def _needs_nothing(type: Any) -> bool:
 
 @cache
 def codec(version: int) -> Codec:
-    """The codec of a version; there is one. Raises `UnsupportedVersion`."""
+    """Return the only codec of a version. Raises `UnsupportedVersion`."""
     if version not in VERSIONS:
         raise UnsupportedVersion(version, VERSIONS)
     return Codec(version)

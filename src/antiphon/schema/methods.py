@@ -1,7 +1,7 @@
-"""One table: (method, version) -> its sender, request or notification, its params and its result.
+"""One table: (method, version) -> its sender, kind, params and result.
 
-A pair that is missing here *is* the version error. The rows of a version are generated; those of our own
-methods are the same in every version. The types of a method are loaded when it is asked for.
+A missing pair *is* the version error. The rows of a version are generated; those of Antiphon's methods are
+the same in every version. The types of a method are loaded on use.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from msgspec import Struct
 
 VERSIONS = (1, 2)
 OWN = "_antiphon/"
-"""How the names of our own methods begin."""
-OWN_PACKAGE = "antiphon"
+"""The prefix of Antiphon's methods."""
+ANTIPHON_PACKAGE = "antiphon"
 
 
 class Kind(StrEnum):
@@ -31,7 +31,7 @@ class Sender(StrEnum):
 
 
 class Row(Struct, frozen=True):
-    """A method as generated: its types by name."""
+    """A generated row of the table, with types by name."""
 
     name: str
     kind: Kind
@@ -43,8 +43,8 @@ class Row(Struct, frozen=True):
 
 
 class Method(Struct, frozen=True):
-    """A method of one version. `session_scoped` says that the params have a `sessionId`, which is
-    `UNSET` only on an elicitation that belongs to a request (ELIC-04)."""
+    """A method of one version. `session_scoped`: the params have a `sessionId`, which is `UNSET` only on an
+    elicitation that belongs to a request (ELIC-04)."""
 
     name: str
     version: int
@@ -63,7 +63,7 @@ def _rows(package: str) -> dict[tuple[str, Kind], Row]:
 
 
 def resolve(package: str, name: str | None) -> Any:
-    """The type that is called `page.Name` in a package; `None` for `None`."""
+    """Return the type `page.Name` of a package; `None` for `None`."""
     if name is None:
         return None
     page, _, type_name = name.partition(".")
@@ -71,11 +71,12 @@ def resolve(package: str, name: str | None) -> Any:
 
 
 def find(kind: Kind, name: str, version: int) -> Method | None:
+    """Return a method of a version, or `None` if the version has no such method."""
     if version not in VERSIONS:
         return None
-    package = OWN_PACKAGE if name.startswith(OWN) else f"v{version}"
+    package = ANTIPHON_PACKAGE if name.startswith(OWN) else f"v{version}"
     row = _rows(package).get((name, kind))
-    # Only what exists is kept: names come from peers, who could fill a cache with them.
+    # Only existing methods are cached: names come from peers, who could fill the cache.
     return None if row is None else _method(package, version, row)
 
 
@@ -88,11 +89,11 @@ def _method(package: str, version: int, row: Row) -> Method:
 
 
 def methods(version: int) -> list[Method]:
-    """Every published method of a version; loads all of its types."""
+    """Return every published method of a version. Loads all of its types."""
     package = f"v{version}"
     return [_method(package, version, row) for row in _rows(package).values()]
 
 
-def own_methods() -> list[Method]:
-    """Every method of our own, as in the latest version; loads all of their types."""
-    return [_method(OWN_PACKAGE, VERSIONS[-1], row) for row in _rows(OWN_PACKAGE).values()]
+def antiphon_methods() -> list[Method]:
+    """Return every method of Antiphon, as in the latest version. Loads all of their types."""
+    return [_method(ANTIPHON_PACKAGE, VERSIONS[-1], row) for row in _rows(ANTIPHON_PACKAGE).values()]

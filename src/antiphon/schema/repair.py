@@ -1,9 +1,9 @@
-"""The second try at a value that did not decode strictly: forgives where the schema says so.
+"""Decodes values that did not decode strictly, as leniently as the schema allows.
 
 One walk by type, driven by the generated tables of a version: a malformed lenient field counts as absent,
-malformed items are dropped, `null` is empty, an unknown tag of an open union is kept whole (RPC-40,
-RPC-41, EXT-07, EXT-08). Everything else is refused, with the path to it and without its value (RPC-27).
-What strict decoding accepts comes out the same here.
+malformed items are dropped, `null` is empty, and a variant with an unknown tag of an open union is kept whole
+(RPC-40, RPC-41, EXT-07, EXT-08). Everything else is refused, with its path and without its value (RPC-27).
+A value that decodes strictly gives the same result here.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from msgspec import Struct, UnsetType
 from msgspec.structs import FieldInfo
 
 from antiphon.errors import one_line
-from antiphon.schema.wire import Choice, Forgiving, Lenient, Open, OwnEnum, Unknown, Wire, choose
+from antiphon.schema.wire import Choice, ClosedEnum, Forgiving, Lenient, Open, Unknown, Wire, choose
 
 
 class Quirks(Struct, frozen=True):
-    """What peers of a version also send, because the layers of the specification disagree."""
+    """Spellings of a version that peers also send, because parts of the specification disagree."""
 
     other_keys: Mapping[str, Mapping[str, str]] = {}
-    """By struct: keys that are also read under another name."""
+    """By struct: keys that may also have another name."""
     null_is_empty: bool = False
-    """`null` is read as `{}` where a result has no required field."""
+    """Whether `null` means `{}` for a result without required fields."""
     results_without: Mapping[str, tuple[str, str]] = {}
-    """By method: a required key that the result may lack, and the type it then has."""
+    """By method: a required key that the result may lack, and the type of the result without it."""
 
 
 QUIRKS = {
     1: Quirks(
         other_keys={"CurrentModeUpdate": {"currentModeId": "modeId"}},  # C-19
         null_is_empty=True,  # C-20
-        # Under the future flag a prompt is answered at its insertion, with the message's id.
+        # With `promptLifecycle`, a prompt is answered at its insertion, with the message's id.
         results_without={"session/prompt": ("stopReason", "optins.PromptAccepted")},
     ),
     2: Quirks(
         results_without={"session/prompt": ("messageId", "proposed.PromptTaken")},  # C-01
     ),
 }
-"""C-07, a v2 command without `type`, needs no entry: its union has one member, and msgspec forgives that."""
+"""C-07, a v2 command without `type`, needs no entry: msgspec accepts it, because its union has one member."""
 
 STRICT = Lenient(0)
 
 
 class Malformed(Exception):
-    """A value that does not fit its type, and where; the path grows on the way out."""
+    """A value that does not fit its type. Each caller prepends its step to `path`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -71,7 +71,7 @@ Build = Callable[[Any], Any]
 
 
 class Repair:
-    """Builds values of one version's types from plain JSON values."""
+    """Makes values of one version's types from plain JSON values."""
 
     def __init__(self, version: int) -> None:
         tables = import_module(f"antiphon.schema.v{version}.leniency")
@@ -84,7 +84,7 @@ class Repair:
         self._builders: dict[Any, Build] = {}
 
     def build(self, type: Any, value: Any) -> Any:
-        """`value` as a `type`. Raises `Malformed`."""
+        """Return `value` as a `type`. Raises `Malformed`."""
         return self._builder(type)(value)
 
     def _builder(self, type: Any) -> Build:
@@ -106,14 +106,14 @@ class Repair:
             return self._choice(plain)
         if is_struct(plain):
             return self._struct(plain)
-        if isinstance(plain, EnumType) and issubclass(plain, OwnEnum):
-            return partial(_own_enum, plain)
+        if isinstance(plain, EnumType) and issubclass(plain, ClosedEnum):
+            return partial(_closed_enum, plain)
         if plain is msgspec.Raw:
-            return lambda value: msgspec.Raw(msgspec.json.encode(value))  # it is read by who knows what it is
+            return lambda value: msgspec.Raw(msgspec.json.encode(value))  # decoded later
         return lambda value: _leaf(type, value)
 
     def _list(self, item: Any, least: int, *, skips: bool = False) -> Build:
-        """`skips`: malformed items are dropped."""
+        """`skips`: whether malformed items are dropped."""
         build = self._builder(item)
 
         def build_list(value: Any) -> Any:
@@ -208,7 +208,7 @@ class Repair:
                 if not forgiving:
                     raise Malformed("Expected an object")
                 value = {}
-            # As msgspec has it, a missing tag is forgiven outside a union (C-07).
+            # As with msgspec, a missing tag is accepted outside a union (C-07).
             if config.tag is not None and value.get(config.tag_field, config.tag) != config.tag:
                 return _unknown(self._open.get(struct), str(config.tag_field), value)
             if state is not None and isinstance(value.get(state), str) and value[state] not in states:
@@ -243,7 +243,7 @@ class Repair:
         marks: dict[str, Lenient] = {"meta": Lenient.ERROR}
         if issubclass(struct, Forgiving):
             for field in msgspec.structs.fields(struct):
-                # A field that is needed and malformed makes the whole object malformed.
+                # A malformed required field makes the whole object malformed.
                 skips = Lenient.SKIP if get_origin(_without_none(field.type)) is list else STRICT
                 marks[field.name] = skips if field.required else skips | Lenient.ERROR
         for base in reversed(struct.__mro__):
@@ -260,12 +260,12 @@ class Repair:
 
 @cache
 def repair(version: int) -> Repair:
-    """The one of a version; its tables load every type of it."""
+    """Return the only one of a version. Its tables load every type of the version."""
     return Repair(version)
 
 
 def _unknown(union: Open | None, tag_field: str, value: dict[str, Any]) -> Unknown:
-    """An unknown variant, if its union admits one and it has what every variant has."""
+    """Return an unknown variant, if its union is open and it has the required keys. Raises `Malformed`."""
     if union is None:
         raise Malformed("Unknown variant").under(f".{tag_field}")
     if not isinstance(value[tag_field], str):
@@ -286,12 +286,12 @@ def _leaf(type: Any, value: Any) -> Any:
         return msgspec.convert(value, type, dec_hook=choose)
     except msgspec.ValidationError as error:
         reason, _, path = str(error).partition(" - at `$")
-        # msgspec quotes a value that is not of a set; it may be a secret (RPC-27).
+        # msgspec quotes an unknown enum value, which may be secret (RPC-27).
         reason = re.sub(r"^(Invalid (?:enum )?value) .*", r"\1", reason, flags=re.DOTALL)
         raise Malformed(reason).under(path.rstrip("`")) from None
 
 
-def _own_enum(type: type[OwnEnum], value: Any) -> Any:
+def _closed_enum(type: type[ClosedEnum], value: Any) -> Any:
     try:
         return type(value)
     except ValueError:
@@ -304,7 +304,7 @@ def is_struct(type: Any) -> bool:
 
 
 def _unwrapped(type: Any) -> tuple[Any, int]:
-    """A type without its constraints, and the least length they ask for."""
+    """Return a type without its constraints, and their minimum length."""
     least = 0
     while True:
         if get_origin(type) is Annotated:
@@ -317,7 +317,7 @@ def _unwrapped(type: Any) -> tuple[Any, int]:
 
 
 def _without_none(type: Any) -> Any:
-    """The type of a field that may also be absent or `null`."""
+    """Return the type of a field without `None` and `UnsetType`."""
     plain, _ = _unwrapped(type)
     if get_origin(plain) in (Union, UnionType):
         members = [item for item in get_args(plain) if item not in (NoneType, UnsetType)]
@@ -326,5 +326,5 @@ def _without_none(type: Any) -> Any:
 
 
 def _empty(field: FieldInfo) -> Any:
-    """What a required field falls back to: the schemas mark only arrays and objects so."""
+    """Return the empty value of a required lenient field. The schemas mark only arrays and objects so."""
     return {} if get_origin(_unwrapped(field.type)[0]) is dict else []

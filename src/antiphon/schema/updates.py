@@ -1,7 +1,7 @@
-"""Reads whole `session/update` lines, one or many at once: the hot path of a stream.
+"""Decodes whole `session/update` lines, one or many at once: the hot path of a stream.
 
-Only what is written as every peer we know writes it, and decodes strictly, is read here. Everything else is
-`None`: then go the general way, by `frames.decode` and `Codec.params`, which knows repair.
+It decodes only lines in the spelling of all known peers that decode strictly. For other lines it returns
+`None`: use `frames.decode` and `Codec.params`, which can repair.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ _START = b'{"jsonrpc":"2.0","method":"session/update","params":'
 _PARAMS = slice(len(_START), -1)
 _CLOSING_BRACE = ord("}")
 _LONG = 16 * 1024
-"""From here on a view of the line costs less than a copy of it."""
+"""The size from which a view of the line is cheaper than a copy."""
 SHORT_TEXT = 2048
-"""How many characters a `TextChunk` may have."""
+"""The most characters of a `TextChunk`."""
 
 
 class PlainText(msgspec.Struct, gc=False, forbid_unknown_fields=True, tag_field="type", tag="text"):
-    """Text content with nothing beside the text: no annotations, no `_meta`, no unknown field."""
+    """Text content with only text: no annotations, no `_meta`, no unknown field."""
 
     text: Annotated[str, msgspec.Meta(max_length=SHORT_TEXT)]
 
 
 class TextChunk(msgspec.Struct, gc=False, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """A short piece of an agent's message or thought with nothing beside it, which is most of any stream.
+    """A short chunk of an agent's message or thought without other fields: most of any stream.
 
-    It says the same in v1 and in v2, so nothing is lost if it is written anew from these fields.
+    It means the same in v1 and v2, so it can be encoded from these fields without loss.
     """
 
     session_update: Literal["agent_message_chunk", "agent_thought_chunk"]
     message_id: str | None = None
-    """Where a v1 agent gives none, the bridge sets the one that it has made."""
+    """If a v1 agent sends none, the bridge sets the id that it made."""
     content: PlainText
 
     def follows(self, other: TextChunk) -> bool:
-        """Whether both are of one message."""
+        """Whether both belong to the same message."""
         return self.message_id == other.message_id and self.session_update == other.session_update
 
 
 class UpdateReader:
-    """The types of every update of one version, and the two ways to read them."""
+    """Decoders for the updates of one version."""
 
     __slots__ = ("_decode_lines", "_decode_params", "_decode_text_chunks", "_nameless")
 
@@ -68,7 +68,7 @@ class UpdateReader:
                 ("jsonrpc", Literal["2.0"]),
                 ("method", Literal["session/update"]),
                 ("params", method.params),
-                ("id", UnsetType, UNSET),  # a request is no notification
+                ("id", UnsetType, UNSET),  # refuses a request
             ],
             gc=False,
         )
@@ -76,12 +76,12 @@ class UpdateReader:
         self._decode_lines = msgspec.json.Decoder(line, dec_hook=choose).decode_lines
         self._decode_text_chunks = msgspec.json.Decoder(_TextChunkLine).decode_lines
         self._nameless = version == 1
-        """Whether a message need not have an id."""
+        """Whether message ids are optional."""
 
     def read(self, line: bytes) -> Any:
-        """The typed params of one line, or `None`.
+        """Return the typed params of one line, or `None`.
 
-        The envelope is compared and not parsed, and what it holds has to be one value and nothing more.
+        The envelope is compared, not parsed. It must contain the params and nothing else.
         """
         if not line.startswith(_START) or line[-1] != _CLOSING_BRACE or _is_odd(line):
             return None
@@ -91,21 +91,21 @@ class UpdateReader:
             return None
 
     def read_all(self, lines: Sequence[Received]) -> list[Any] | None:
-        """The typed params of many lines, in one call, or `None` where one of them is not for us."""
+        """Decode many lines in one call. Return their typed params, or `None` if one line does not decode."""
         try:
-            joined = b"\n".join(lines)  # type: ignore[arg-type]
-            if any(map(_is_odd, lines)):  # type: ignore[arg-type]
+            joined = b"\n".join(lines)  # type: ignore[arg-type]  # an OversizedFrame raises TypeError
+            if any(map(_is_odd, lines)):  # type: ignore[arg-type]  # `join` accepted only bytes
                 return None
             read = self._decode_lines(joined)
-        except (TypeError, *UNREADABLE):  # a TypeError is an `Overlong` among them
+        except (TypeError, *UNREADABLE):
             return None
         return [line.params for line in read] if len(read) == len(lines) else None
 
     def read_text_chunks(self, lines: Sequence[Received]) -> list[tuple[str, list[TextChunk]]] | None:
-        """Many lines in one call, as the chunks of each session; `None` where one line is something else."""
+        """Decode many lines in one call, as runs of chunks by session; `None` if one is no text chunk."""
         try:
-            read = self._decode_text_chunks(b"\n".join(lines))  # type: ignore[arg-type]
-        except (TypeError, *UNREADABLE):  # a TypeError is an `Overlong` among them
+            read = self._decode_text_chunks(b"\n".join(lines))  # type: ignore[arg-type]  # as in `read_all`
+        except (TypeError, *UNREADABLE):
             return None
         if len(read) != len(lines):
             return None
@@ -124,7 +124,7 @@ class UpdateReader:
 
 
 def _is_odd(line: bytes) -> bool:
-    """Whether a line must not be kept as it is: it holds line breaks, or is nested too deep."""
+    """Whether a line must not be stored unchanged: it has line breaks, or its structure is over a bound."""
     return b"\n" in line or b"\r" in line or (len(line) > FLAT and is_too_complex(line))
 
 
@@ -148,12 +148,12 @@ _params = msgspec.json.Decoder(_Params).decode
 
 
 def written(read: bytes | msgspec.Raw) -> bytes:
-    """The update in a line, or in the params of one, as its sender wrote it."""
+    """Return the update in a line, or in its params, in the bytes of its sender."""
     return bytes(_params(read[_PARAMS] if isinstance(read, bytes) and is_update(read) else read).update)
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """Params of an update that do not decode: for who passes on what others may know."""
+    """Params of an update that does not decode, for a hub that passes unknown updates on."""
 
     session_id: str
     update: Unknown
@@ -161,20 +161,21 @@ class Unread(msgspec.Struct, frozen=True):
 
 
 def unread(params: msgspec.Raw | None) -> Unread | None:
+    """Decode params of an update as an unknown one; `None` if it has no `sessionUpdate`."""
     try:
-        told = _params(params or b"")
-        update = msgspec.json.decode(told.update)
+        decoded = _params(params or b"")
+        update = msgspec.json.decode(decoded.update)
     except UNREADABLE:
         return None
     named = isinstance(update, dict) and isinstance(update.get("sessionUpdate"), str)
-    return Unread(told.session_id, Unknown(update)) if named else None
+    return Unread(decoded.session_id, Unknown(update)) if named else None
 
 
 def may_be_update(line: Received) -> bool:
-    """Whether a line could be an update, however its sender puts spaces: a cheap look at its start."""
+    """Whether a line may be an update in any spacing, by a cheap look at its start."""
     return isinstance(line, bytes) and b'"session/update"' in line[:64]
 
 
 def is_update(line: Received) -> bool:
-    """Whether a line looks like an update; that it is one shows when it is read."""
+    """Whether a line begins like an update in the usual spelling. It may still not decode."""
     return isinstance(line, bytes) and line.startswith(_START)

@@ -1,7 +1,7 @@
-"""Versions and dialects: which ones there are, and how two peers come to agree on one.
+"""Versions and dialects, and how two peers agree on one.
 
-Pure functions over the params and the result of `initialize`, as plain JSON values: what shape they have
-is exactly what has to be found out here (section 2 of the catalogue, INIT).
+Pure functions over the params and the result of `initialize`, as plain JSON values: these functions find out
+which shape they have (section 2 of the catalogue, INIT).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, structs, to_builtins
 
-from antiphon.errors import InvalidParams, InvalidRequest, RemoteError, UnsupportedVersion
+from antiphon.errors import InvalidParams, InvalidRequest, RemoteError, UnsupportedVersion, one_line
 
 V1 = 1
 V2 = 2
@@ -23,7 +23,7 @@ _UINT16 = 0xFFFF
 
 
 class Dialect(StrEnum):
-    """How updates are written on one connection. Readers understand every spelling always."""
+    """How updates are written on one connection. Readers accept every dialect."""
 
     V1 = "v1"
     V2 = "v2"
@@ -31,29 +31,29 @@ class Dialect(StrEnum):
 
 
 class OptIns(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """What a v1 client may ask for beyond plain v1, under `_meta["antiphon"]` of its capabilities."""
+    """Opt-ins of a v1 client, under `_meta["antiphon"]` of its capabilities."""
 
     turn_complete: bool = False
     """The update `turn_complete`, once per prompt request, last of its turn, before the response. Also
     announced as `sessionCapabilities.turnComplete: {}`."""
     prompt_lifecycle: bool = False
-    """v1 shapes with v2's lifecycle. A prompt is answered at insertion with `{messageId}`;
-    `user_message` and `state_update` are sent, and no `turn_complete`: a client that asks for both gets this
-    one, and `turnComplete` is not confirmed."""
+    """v1 shapes with v2's lifecycle. A prompt is answered at insertion with `{messageId}`; `user_message` and
+    `state_update` are sent, and `turn_complete` is not. If a client asks for both, `turnComplete` is not
+    confirmed."""
     message_update: bool = False
-    """A message changed by its id comes as `message_update {messageId, updateType, content}`: see Messages
-    by id."""
+    """A message that is changed by its id is sent as `message_update {messageId, updateType, content}`: see
+    Messages by id."""
 
     def __and__(self, other: OptIns) -> OptIns:
         return _both(self, other)
 
     def consistent(self) -> OptIns:
-        """The opt-ins as they take effect together: `prompt_lifecycle` rules out `turn_complete`, because the
-        state updates already report the end of a turn."""
+        """Return the opt-ins that take effect: `prompt_lifecycle` excludes `turn_complete`, because state
+        updates report the end of a turn."""
         return structs.replace(self, turn_complete=self.turn_complete and not self.prompt_lifecycle)
 
     def to_meta(self) -> dict[str, Any]:
-        """As it stands on the wire, in a request and in its confirmation."""
+        """Return the flags for the wire, in a request and in its confirmation."""
         meta: dict[str, Any] = to_builtins(self)
         return meta | ({"promptLifecycle": 2} if self.prompt_lifecycle else {})
 
@@ -63,29 +63,30 @@ class OptIns(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class Extras(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """What any client may ask for beyond its version, in the same place; every plain client goes without."""
+    """Extensions that any client may ask for, in the same place. All are optional."""
 
     queue_updates: bool = False
-    """`_antiphon_queue` updates: the queue, whenever it changes."""
+    """`_antiphon_queue` updates: the queue, after each change."""
     seq: bool = False
-    """Updates carry the number of their event in the journal, to resume after it."""
+    """Updates have the number of their journal event, to resume after it."""
     presence: bool = False
     """`_antiphon_presence` and `_antiphon_question` updates: which clients are attached, and which of them
     answered a question."""
     session_updates: bool = False
-    """`_antiphon/sessions` notifications of a hub: which of its sessions came, changed or were deleted."""
+    """`_antiphon/sessions` notifications of a hub: sessions that were added, changed or deleted."""
     annotations: bool = False
     """`_antiphon_annotation` updates, and the methods that add and remove annotations of messages."""
     message_deleted: bool = False
-    """`_antiphon_message_deleted` updates, behind the upsert that empties a deleted message."""
+    """`_antiphon_message_deleted` updates, after the upsert that empties a deleted message."""
     prompt_ids: bool = False
-    """In v2 as first proposed: the answer to a prompt names its message under our key, and is not `{}`."""
+    """In v2 as first proposed: the result of a prompt has the message id in `_meta["antiphon"]`."""
 
     def __and__(self, other: Extras) -> Extras:
         return _both(self, other)
 
     def to_meta(self) -> dict[str, Any]:
-        return to_builtins(self)  # type: ignore[no-any-return]
+        meta: dict[str, Any] = to_builtins(self)
+        return meta
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> Extras:
@@ -106,11 +107,11 @@ def _flags(type: type[_Flags], meta: Mapping[str, Any]) -> _Flags:
 EXTRAS = Extras(
     queue_updates=True, seq=True, presence=True, annotations=True, message_deleted=True, prompt_ids=True
 )
-"""What every agent of ours gives."""
+"""The extras of every Antiphon agent."""
 
 
 class Agreement(Struct, frozen=True):
-    """What both ends of a connection speak after `initialize` (INIT-07)."""
+    """The version, dialect and flags of a connection after `initialize` (INIT-07)."""
 
     version: int
     dialect: Dialect
@@ -119,9 +120,9 @@ class Agreement(Struct, frozen=True):
 
 
 def choose_version(requested: int, supported: Sequence[int] = VERSIONS) -> int:
-    """The version an agent answers with. Never an echo of what it does not speak (INIT-04)."""
+    """Return the version that an agent answers with, always one that it supports (INIT-04)."""
     if max(supported) < V2:
-        # INIT-02, INIT-05: a v1 agent answers the asked version or its latest, and never fails.
+        # INIT-02, INIT-05: a v1 agent answers with the requested version or its latest, and never fails.
         return requested if requested in supported else max(supported)
     fitting = [version for version in supported if version <= requested]
     if not fitting:
@@ -130,27 +131,28 @@ def choose_version(requested: int, supported: Sequence[int] = VERSIONS) -> int:
 
 
 def requested_version(params: Any) -> int:
-    """The version an `initialize` asks for (INIT-01: a uint16)."""
+    """Return the version that `initialize` asks for (INIT-01: a uint16)."""
     version = params.get("protocolVersion") if isinstance(params, Mapping) else None
     if not isinstance(version, int) or isinstance(version, bool) or not 0 <= version <= _UINT16:
-        raise InvalidParams("`protocolVersion` must be an integer from 0 to 65535")
+        given = one_line(repr(version), limit=60)
+        raise InvalidParams(f"`protocolVersion` must be an integer from 0 to 65535, got {given}")
     return version
 
 
 class Offer(Struct, frozen=True):
-    """What an agent made of an `initialize` request before it decides what to answer."""
+    """A decoded `initialize` request, before the agent decides about its result."""
 
     version: int
     params: dict[str, Any]
-    """The params, fit to be decoded in `version`."""
+    """The params, prepared for decoding in `version`."""
     exact: bool
-    """Whether that very version was asked for: then its params are held to it strictly (INIT-09)."""
+    """Whether the client asked for exactly `version`: its params are then decoded strictly (INIT-09)."""
     wanted: OptIns
     proposed: bool
     extras: Extras = Extras()
 
     def agree(self, able: OptIns | None = None, extras: Extras | None = None) -> Agreement:
-        """The agreement with an agent that can give `able` of the opt-ins, and these extras."""
+        """Return the agreement with an agent that supports the opt-ins `able` and these extras."""
         given = self.extras & (extras or Extras())
         if self.version == V1:
             return Agreement(V1, Dialect.V1, (self.wanted & (able or OptIns())).consistent(), given)
@@ -164,7 +166,9 @@ def read_offer(params: Any, *, supported: Sequence[int] = VERSIONS, selected: in
     """
     requested = requested_version(params)
     if selected is not None and requested < selected:
-        raise InvalidRequest(f"a repeated initialize must ask for at least version {selected}")
+        raise InvalidRequest(
+            f"a repeated initialize must ask for at least version {selected}, got {requested}"
+        )
     version = choose_version(requested, supported)
     exact = requested == version
     params = dict(params)
@@ -181,13 +185,16 @@ def read_offer(params: Any, *, supported: Sequence[int] = VERSIONS, selected: in
 
 
 def read_answer(result: Any, *, supported: Sequence[int] = VERSIONS) -> Agreement:
-    """What an `initialize` result agrees to, by its number and its shape.
+    """Return the agreement of an `initialize` result, by its version number and its shape.
 
-    Some v1 agents answer any number with the same number and go on in v1: only one that also answers in
-    v2's shape (`info`, required there by INIT-13) speaks v2. Raises where it speaks nothing we do (INIT-06).
+    Some v1 agents answer with the requested number and continue in v1. An agent speaks v2 only if its result
+    also has v2's shape (`info`, which INIT-13 requires). Raises `RemoteError` if it has no supported version
+    (INIT-06).
     """
     if not isinstance(result, Mapping):
-        raise RemoteError("the answer to initialize is no object")
+        raise RemoteError(
+            f"the result of initialize must be an object, got {one_line(repr(result), limit=60)}"
+        )
     answered = result.get("protocolVersion")
     v2_shape = _is_implementation(result.get("info"))
     v1_shape = bool(result.keys() & {"agentInfo", "agentCapabilities"}) and not v2_shape
@@ -209,23 +216,23 @@ def read_answer(result: Any, *, supported: Sequence[int] = VERSIONS) -> Agreemen
 
 
 def _ours(holder: Any) -> Mapping[str, Any]:
-    """The `_meta["antiphon"]` of an object, or nothing."""
+    """Return the `_meta["antiphon"]` of an object, or `{}`."""
     return ours_in(holder.get("_meta") if isinstance(holder, Mapping) else None)
 
 
 def ours_in(meta: Any) -> Mapping[str, Any]:
-    """What stands under our own key of a `_meta`."""
+    """Return the object under Antiphon's key of a `_meta`, or `{}`."""
     ours = meta.get(META_KEY) if isinstance(meta, Mapping) else None
     return ours if isinstance(ours, Mapping) else {}
 
 
-def with_ours(meta: Any, **said: Any) -> dict[str, Any]:
-    """A `_meta` with this under our own key, beside what stands there."""
-    return {**(meta or {}), META_KEY: {**ours_in(meta), **said}}
+def with_ours(meta: Any, **added: Any) -> dict[str, Any]:
+    """Return a `_meta` with keys added under Antiphon's key."""
+    return {**(meta or {}), META_KEY: {**ours_in(meta), **added}}
 
 
 def without_ours(meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A `_meta` without what is under our own key; `None` where nothing is left."""
+    """Return a `_meta` without Antiphon's key; `None` if it is then empty."""
     return {key: value for key, value in (meta or {}).items() if key != META_KEY} or None
 
 

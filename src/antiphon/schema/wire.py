@@ -1,6 +1,6 @@
-"""What every wire type is made of: the base struct, open sets of values, unknown variants, choices.
+"""The parts of wire types: the base struct, open enums, unknown variants, untagged unions.
 
-Only building blocks live here; a type that the protocol names lives in `v1/` or `v2/`.
+Types that the protocol names are in `v1/` and `v2/`.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from msgspec import UNSET, Struct, UnsetType
 
 
 class Wire(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    """The base of every wire struct: keyword-only, immutable, camelCase outside (RPC-44).
+    """The base of every wire struct: keyword-only, immutable, camelCase on the wire (RPC-44).
 
-    A field that is `UNSET` was absent; where a type says `None` and not `UNSET`, absent and `null`
-    mean the same and are written as absent. Unknown keys are ignored (RPC-39). A wire value is a tree,
-    so the cycle collector need not look at it (`gc=False`).
+    A field that is `UNSET` was absent. If a type has `None` and not `UNSET`, absent and `null` mean the same,
+    and it is encoded as absent. Unknown keys are ignored (RPC-39). A wire value is a tree, so the garbage
+    collector does not track it (`gc=False`).
     """
 
 
 class Forgiving(Wire, frozen=True, kw_only=True):
-    """The base of what a peer says without being asked: a malformed field counts as absent, a malformed item
-    of a list is dropped, and what is no object counts as an empty one."""
+    """The base of objects that are decoded leniently: a malformed field counts as absent, a malformed item of
+    a list is dropped, and a value that is not an object counts as `{}`."""
 
 
-class OwnUpdate(Forgiving, frozen=True, kw_only=True, tag_field="sessionUpdate"):
-    """The base of the updates of our own protocol."""
+class AntiphonUpdate(Forgiving, frozen=True, kw_only=True, tag_field="sessionUpdate"):
+    """The base of the updates of Antiphon's protocol."""
 
 
-class OwnEnum(StrEnum):
-    """A closed set of values of our own protocol. An error quotes a value that is not in it: none of our
-    fields holds a secret."""
+class ClosedEnum(StrEnum):
+    """A closed set of values of Antiphon's protocol. Errors quote other values, because none of these fields
+    is secret."""
 
 
 class OpenEnum(StrEnum):
-    """Named values of a set that others may extend: an unknown one is kept (EXT-06, EXT-07).
+    """Named values of a set that peers may extend: an unknown value is kept (EXT-06, EXT-07).
 
     Compare members by equality; only the named ones are singletons.
     """
@@ -58,7 +58,7 @@ class OpenEnum(StrEnum):
 
 
 class OpenIntEnum(IntEnum):
-    """Named 32-bit integers of a set that others may extend (RPC-23)."""
+    """Named 32-bit integers of a set that peers may extend (RPC-23)."""
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
@@ -76,7 +76,7 @@ class OpenIntEnum(IntEnum):
 
 
 class Unknown(dict[str, Any]):
-    """A variant of an open union that this version of the protocol does not name, kept whole (EXT-07)."""
+    """A variant of an open union that this version does not name, with all its fields (EXT-07)."""
 
     __slots__ = ()
 
@@ -85,15 +85,15 @@ class Unknown(dict[str, Any]):
 
 
 class NoVariant(Wire, frozen=True, kw_only=True, tag_field="type", tag="\0"):
-    """Never seen. msgspec forgives a missing tag where a union has one member; with this beside it, not."""
+    """A variant that no peer sends. With it as a second member of a union, msgspec requires the tag."""
 
 
 class Choice(type):
-    """The metaclass of a union that no tag, or only an optional one, tells apart.
+    """The metaclass of a union with no tag, or an optional one.
 
-    msgspec sees a foreign type and asks the codec's hook; mypy sees the plain union. `tagged` maps the
-    tag to its member; a value without a known tag is the first of `untagged` that it fits; with `open`
-    a string tag that is not known makes it `Unknown`.
+    For msgspec it is a custom type, which `choose` decodes; for mypy it is the plain union. `tagged` maps
+    tags to members. A value without a known tag becomes the first member of `untagged` that it fits. With
+    `open`, a value with an unknown string tag becomes `Unknown`.
     """
 
     tag_field: str | None
@@ -108,7 +108,7 @@ class Choice(type):
         )
 
     def candidates(cls, value: object) -> tuple[Any, ...]:
-        """The members that `value` may be, in the order to try them."""
+        """Return the members to try for `value`, in order."""
         if cls.tag_field is not None and isinstance(value, dict) and cls.tag_field in value:
             tag = value[cls.tag_field]
             if isinstance(tag, str):
@@ -122,18 +122,18 @@ class Choice(type):
 
 
 def _class_of(member: Any) -> Any:
-    """The class that values of a member have: of `Annotated[list[X], …]` that is `list`."""
+    """Return the class of a member's values: `list` for `Annotated[list[X], …]`."""
     if get_origin(member) is Annotated:
         member = get_args(member)[0]
     return get_origin(member) or member
 
 
 def choose(type: Any, value: Any) -> Any:
-    """The `dec_hook` of every strict decoder: the member of a choice that `value` is."""
+    """Decode `value` as a member of a `Choice`: the `dec_hook` of every strict decoder."""
     if type is UnsetType:
         raise msgspec.ValidationError("Expected no value")
     if not isinstance(type, Choice):
-        raise NotImplementedError(f"no such wire type: {type!r}")
+        raise NotImplementedError(f"expected a Choice, got the type {type!r}")
     refusal: msgspec.ValidationError | None = None
     for member in type.candidates(value):
         if member is Unknown:
@@ -146,7 +146,7 @@ def choose(type: Any, value: Any) -> Any:
 
 
 class Lenient(Flag):
-    """How a receiver forgives a field (RPC-40); a field without a mark is strict."""
+    """How a malformed field is decoded (RPC-40). A field without a mark is strict."""
 
     ERROR = auto()
     """A malformed value counts as absent."""
@@ -157,25 +157,38 @@ class Lenient(Flag):
 
 
 class Open(Struct, frozen=True):
-    """A union that admits tags it does not name: what is needed of an unknown variant to be one."""
+    """A union that accepts unknown tags, and the keys that an unknown variant must have."""
 
     tag: str
     members: tuple[type[Wire], ...]
     needs: Mapping[str, Any] = {}
-    """Keys that every variant has, and their types."""
+    """Keys of every variant, and their types."""
     one_of: tuple[str, ...] = ()
-    """Keys of which a variant has exactly one, or at least one unless `exactly`."""
+    """Keys of which a variant has exactly one; without `exactly`, at least one."""
     exactly: bool = True
 
 
 def check_one_of(owner: Struct, names: tuple[str, ...], *, exactly: bool) -> None:
-    """Refuses a struct whose alternatives are not told apart (ELIC-04)."""
+    """Raise `ValueError` unless the struct has one of the alternative fields (ELIC-04)."""
     given = sum(getattr(owner, name) is not UNSET for name in names)
     if given == 0 or (exactly and given > 1):
         raise ValueError(f"Needs {'exactly' if exactly else 'at least'} one of {', '.join(names)}")
 
 
 __all__ = [
-    "UNSET", "Choice", "Forgiving", "Lenient", "NoVariant", "Open", "OpenEnum", "OpenIntEnum", "OwnEnum",
-    "OwnUpdate", "Unknown", "UnsetType", "Wire", "check_one_of", "choose",
+    "UNSET",
+    "AntiphonUpdate",
+    "Choice",
+    "ClosedEnum",
+    "Forgiving",
+    "Lenient",
+    "NoVariant",
+    "Open",
+    "OpenEnum",
+    "OpenIntEnum",
+    "Unknown",
+    "UnsetType",
+    "Wire",
+    "check_one_of",
+    "choose",
 ]  # fmt: skip

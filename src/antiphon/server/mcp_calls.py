@@ -15,7 +15,7 @@ from msgspec import structs
 from antiphon.connection import Connection
 from antiphon.errors import McpError
 from antiphon.schema import v1, v2
-from antiphon.schema.mcp_binding import MESSAGE
+from antiphon.schema.mcp_over_acp import MESSAGE
 from antiphon.server.ids import new_id
 
 logger = logging.getLogger("antiphon.server")
@@ -103,7 +103,7 @@ class McpCalls:
             nonlocal outcome
             outcome = result
             # Notifications before the answer are before it in the lane, and later ones behind it.
-            connection.behind(None, partial(self._end_route, key))
+            connection.after_received(None, partial(self._end_route, key))
 
         call = connection.begin(MESSAGE, request, answered)
         route = self._routes[key] = asyncio.Queue()

@@ -1,8 +1,8 @@
-"""The seam between a connection and the world, and the two halves every real transport is made of.
+"""The `Transport` protocol, and the two parts that every transport is made of.
 
-`Delivery` hands over what was read, in order, and holds it back in a pause. `Outbox` gathers what is sent in
-one tick into one write, and makes producers wait above its mark. A pause stops the reading and the mark stops
-the writing, so neither side of a link can make the other grow.
+`Delivery` hands over received frames in order, and keeps them during a pause. `Outbox` combines the frames of
+one tick into one write, and makes producers wait above its mark. The pause bounds the memory of the reader,
+and the mark that of the writer.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from typing import Protocol, runtime_checkable
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
 
 ADDRESSES = ("ws://", "wss://", "http://", "https://")
-"""How the addresses of agents begin that run elsewhere."""
+"""The prefixes of the addresses of remote agents."""
+AUTH_REFUSALS = (401, 403)
+"""HTTP statuses of a server that requires other credentials."""
 INBOX_HIGH = 1024 * 1024
 OUTBOX_HIGH = 256 * 1024
 OUTBOX_LOW = OUTBOX_HIGH // 4
 OUTBOX_MOST = 2 * DEFAULT_BOUND
-"""Bytes that may be sent to a peer that does not read; beyond them the link ends."""
+"""Bytes that may be sent to a peer that does not read. Beyond them the link ends."""
 WRITE_SIZE = 128 * 1024
 
 
 @asynccontextmanager
 async def group_without_wrapping(group: asyncio.TaskGroup) -> AsyncIterator[asyncio.TaskGroup]:
-    """A task group whose body's exception is raised as it is, not in a group of one.
+    """Enter a task group whose body's exception is not wrapped in an `ExceptionGroup`.
 
-    The body ends its tasks itself before it leaves.
+    The body must end its tasks before it leaves.
     """
     await group.__aenter__()
     try:
@@ -40,60 +42,56 @@ async def group_without_wrapping(group: asyncio.TaskGroup) -> AsyncIterator[asyn
 
 Receive = Callable[[list[Received]], None]
 Framing = Callable[[Sequence[bytes]], bytes]
-"""Frames as they stand on a link, one behind the other."""
+"""Encodes frames as the bytes of a link."""
 
 
 @runtime_checkable
 class Transport(Protocol):
-    """What a connection needs of a link. `check_transport` in `antiphon.testing` is its contract."""
+    """Moves frames between two peers. `check_transport` in `antiphon.testing` tests an implementation."""
 
     def start(self, receive: Receive, ended: Callable[[], None]) -> None:
-        """Begin: `receive` is called with the frames that have come, in order, and `ended` once, at the end.
-
-        Nothing is handed over before, and nothing is read before there is someone to hand it to.
-        """
+        """Begin to read. `receive` gets the received frames in order; `ended` is called once, at the end."""
 
     def pause(self) -> None:
-        """Hand over nothing more for now, and read nothing more."""
+        """Stop reading, and stop calling `receive`."""
 
     def resume(self) -> None:
-        """Go on where `pause` stopped."""
+        """Continue after `pause`."""
 
     def send(self, frame: bytes) -> None:
-        """Queue one frame. Frames of one tick leave together, in order; after the end they vanish."""
+        """Queue one frame. The frames of one tick are written together; after the end they are dropped."""
 
     def send_now(self, frame: bytes) -> None:
-        """Queue one frame, and let all that is queued leave at once: someone waits for it."""
+        """Queue one frame and write all queued frames at once."""
 
     @property
     def framing(self) -> Framing | None:
-        """How frames are put on this link, where that is the same for every link of its kind: what many are
-        to get can be framed once for all. `None` where each link is on its own."""
+        """Encodes frames for `send_framed`, if all links of this kind use the same bytes; else `None`."""
 
     def send_framed(self, data: bytes) -> None:
-        """Send what `framing` made, behind all that is queued."""
+        """Send bytes that `framing` made, after all queued frames."""
 
     @property
     def congested(self) -> bool:
         """Whether a producer should `drain` before it sends more."""
 
     async def drain(self) -> None:
-        """Wait until the link can take more, or has ended."""
+        """Wait until the link accepts more, or has ended."""
 
     async def aclose(self) -> None:
-        """Send what is queued, end the link and give back everything it holds. Safe to call twice."""
+        """Send queued frames, end the link and release its resources. Safe to call twice."""
 
     @property
     def end_reason(self) -> str:
-        """Why the link ended, in words for a person; empty while it lives."""
+        """Why the link ended, for users; empty while it is open."""
 
     @property
     def stderr(self) -> Sequence[str]:
-        """The last lines a child process wrote to stderr, where there is one."""
+        """The last lines that a child process wrote to stderr, if there is one."""
 
 
 def set_reading(transport: asyncio.ReadTransport | None, *, on: bool) -> None:
-    """Switch the reading of an asyncio transport; one that is closing or not there yet does not mind."""
+    """Pause or resume the reading of an asyncio transport, unless it is closing or not open yet."""
     if transport is not None:
         with suppress(RuntimeError):
             if on:
@@ -103,12 +101,12 @@ def set_reading(transport: asyncio.ReadTransport | None, *, on: bool) -> None:
 
 
 class Delivery:
-    """The receiving half of a transport: holds back what comes before its start or in a pause."""
+    """The receiving part of a transport: keeps the frames that come before its start or in a pause."""
 
     def __init__(self) -> None:
         self._receive: Receive | None = None
         self._ended: Callable[[], None] | None = None
-        self._held: list[Received] = []
+        self._waiting: list[Received] = []
         self._paused = False
         self._over = False
 
@@ -118,12 +116,12 @@ class Delivery:
 
     @property
     def open(self) -> bool:
-        """Whether frames are handed over at once."""
+        """Whether `put` hands frames over at once."""
         return self._receive is not None and not self._paused
 
     def put(self, frames: list[Received]) -> None:
         if self._receive is None or self._paused:
-            self._held += frames
+            self._waiting += frames
         else:
             self._receive(frames)
 
@@ -135,13 +133,13 @@ class Delivery:
         self._release()
 
     def end(self) -> None:
-        """No more will come."""
+        """Call `ended` once all waiting frames are handed over. No frames follow."""
         self._over = True
         self._release()
 
     def drop(self) -> None:
-        """Nobody wants what is still held: only the end is told."""
-        self._held.clear()
+        """Drop the waiting frames and end."""
+        self._waiting.clear()
         self._paused = False
         self.end()
 
@@ -149,17 +147,17 @@ class Delivery:
         if not self.open:
             return
         assert self._receive is not None
-        if self._held:
-            held, self._held = self._held, []
-            self._receive(held)
-        # What was just received may have paused us again.
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            self._receive(waiting)
+        # The receiver may have called `pause`.
         if self._over and self.open and self._ended is not None:
             ended, self._ended = self._ended, None
             ended()
 
 
 class Inbox:
-    """A transport for whoever would rather wait than be called: `await inbox.take()`."""
+    """Starts a transport and keeps its frames for `await inbox.take()`."""
 
     def __init__(self, transport: Transport, *, high: int = INBOX_HIGH) -> None:
         self._transport = transport
@@ -171,7 +169,7 @@ class Inbox:
         transport.start(self._put, self._end)
 
     async def take(self) -> list[Received]:
-        """The frames that have come, at least one; an empty list once the link has ended."""
+        """Return the received frames, at least one; an empty list once the link has ended."""
         while not self._frames and not self._over:
             self._arrived.clear()
             await self._arrived.wait()
@@ -192,25 +190,25 @@ class Inbox:
 
 
 class Outbox:
-    """Frames to send, gathered: what is queued in one tick leaves in one write.
+    """The sending part of a transport: writes the frames of one tick together.
 
-    `write` hands bytes to the operating system; whoever gives it says with `pause` and `resume` when more has
-    piled up there than may, and when that has gone. `overflow` is called, with the reason, when more than
-    `OUTBOX_MOST` bytes were sent in between: the transport ends the link.
+    `write` hands frames to the operating system. Its owner calls `pause` when too much waits there, and
+    `resume` when it was sent. If more than `OUTBOX_MOST` bytes are written in between, `overflow` gets the
+    reason and ends the link.
     """
 
     def __init__(self, write: Callable[[Sequence[bytes]], None], *, overflow: Callable[[str], None]) -> None:
         self._write = write
         self._overflow = overflow
         self._unread = 0
-        """Bytes that were written since `pause`."""
+        """Bytes written since `pause`."""
         self._queued: list[bytes] = []
         self._size = 0
         self._scheduled = False
         self._closed = False
         self._paused = False
         self.congested = False
-        """Whether producers should wait; looked at for every frame, so kept and not computed."""
+        """Whether producers should wait. An attribute, because it is read for every frame."""
         self._waiters: deque[asyncio.Future[None]] = deque()
 
     def send(self, frame: bytes) -> None:
@@ -222,8 +220,8 @@ class Outbox:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._tick)
         if self._size >= WRITE_SIZE:
-            # A producer that never has to wait would never let anyone else run, not even who cancels it:
-            # after so much it waits for the end of the tick, and the reader gets its first bytes now.
+            # A producer that never waits would block the event loop, even for the task that cancels it.
+            # Write now, and let the producer wait for the end of the tick.
             self.flush()
             self.congested = True
 
@@ -232,8 +230,8 @@ class Outbox:
             self._queued.append(frame)
             self.flush()
 
-    def clear_way(self) -> bool:
-        """Let all that is queued leave, for something that goes another way; whether anything still does."""
+    def flush_before_write(self) -> bool:
+        """Write queued frames, because the owner is about to write itself. Return whether it may."""
         if self._queued:
             self.flush()
         return not self._closed
@@ -252,13 +250,13 @@ class Outbox:
             self._write(frames)
 
     def _may_write(self, frames: Sequence[bytes]) -> bool:
-        """Count what is written to a peer that does not read. Return whether it is not too much."""
+        """Count bytes written to a peer that does not read. Return whether they are within the bound."""
         self._unread += sum(map(len, frames))
         if self._unread <= OUTBOX_MOST:
             return True
         self.close()
         reason = f"over {OUTBOX_MOST} bytes were sent to a peer that does not read"
-        asyncio.get_running_loop().call_soon(self._overflow, reason)  # whoever sends goes on first
+        asyncio.get_running_loop().call_soon(self._overflow, reason)  # not inside the sender's call
         return False
 
     async def drain(self) -> None:

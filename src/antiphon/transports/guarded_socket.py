@@ -1,14 +1,14 @@
 """GuardedSocket: four rules for every socket of a server, whichever protocol handles it.
 
-1. An exception that one socket causes ends that socket. `SocketFaults` counts it and logs a summary.
-2. While more than the mark waits to be written, nothing is read. Beyond a hard bound the socket is aborted.
-3. One turn of the event loop hands on a bounded amount of input; the rest waits for later turns.
+1. An exception that one socket causes ends that socket only. `SocketFaults` counts it and logs a summary.
+2. While more than `mark` bytes wait to be written, nothing is read. Beyond a hard bound the socket ends.
+3. One turn of the event loop hands over a bounded amount of input; the rest waits for later turns.
 4. A socket that makes no progress ends by a deadline.
 
-A client's sockets are under the first and the third: a client that stops reading while it writes, and a
-server that does the same, would wait for each other.
+A client's sockets keep only the first and third rule: a client and a server that both stop reading while they
+write would wait for each other.
 
-It is the protocol of the real transport, and the transport of the protocol behind it.
+A `GuardedSocket` is the protocol of the asyncio transport, and the transport of the protocol that it guards.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ logger = logging.getLogger("antiphon.transports")
 
 class SocketBounds(Struct, frozen=True, kw_only=True):
     server: bool = True
-    """Whether it is a server's socket: the second and the fourth rule hold."""
+    """Whether it is a server's socket, which also keeps the second and fourth rule."""
     mark: int = OUTBOX_HIGH
     """Bytes waiting to be written above which nothing is read."""
     low: int = OUTBOX_LOW
-    """Bytes waiting to be written below which reading goes on."""
+    """Bytes waiting to be written below which reading continues."""
     most: int = 8 * 1024 * 1024
-    """Bytes that may be written on top of those that were waiting when the mark was passed."""
+    """Bytes that may be written in addition to those that waited when the mark was exceeded."""
     slice: int = 4096
-    """Bytes handed on at a time."""
+    """Bytes handed over at a time."""
     turn: float = 0.002
-    """Seconds after which no further slice is handed on in the same turn of the event loop."""
+    """Seconds after which no further slice is handed over in the same turn of the event loop."""
     stall: float = 60.0
-    """Seconds without any byte taken by the peer while bytes wait for it."""
+    """Seconds in which the peer reads nothing while bytes wait for it."""
     silence: float = 150.0
     """Seconds without a byte in either direction; more than between two pings or keep-alives."""
     last: float = 2.0
-    """Seconds a closed socket waits for the peer: closing over unread input would discard the last reply."""
+    """Seconds that a closed socket waits for the peer: unread input would discard the last reply."""
 
 
 class SocketEnded(ConnectionError):
@@ -54,7 +54,7 @@ class SocketEnded(ConnectionError):
 
 
 class SocketFaults:
-    """Counts exceptions of sockets. At most one line a minute is logged, whoever causes them."""
+    """Counts exceptions of sockets, and logs at most one line a minute."""
 
     def __init__(self, *, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
@@ -64,7 +64,7 @@ class SocketFaults:
         self.total = 0
 
     def note(self, error: BaseException, about: str) -> None:
-        """Count an exception; log it unless another one was logged within the last minute."""
+        """Count an exception. Log it unless another one was logged within the last minute."""
         self.total += 1
         now = self._clock()
         if self._logged_at is not None and now - self._logged_at < self._seconds:
@@ -77,7 +77,7 @@ class SocketFaults:
         logger.debug("socket failed: traceback of the first one", exc_info=error)
 
     def close(self) -> None:
-        """Log what was counted and not logged yet."""
+        """Log the number of exceptions that were not logged."""
         if self._unlogged:
             logger.warning("socket failed: %d more since the last such line", self._unlogged)
             self._unlogged = 0
@@ -92,7 +92,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         bounds: SocketBounds | None = None,
         sockets: set[GuardedSocket] | None = None,
     ) -> None:
-        """It is in `sockets` while it is open."""
+        """The socket is in `sockets` while it is open."""
         super().__init__()
         self._protocol: asyncio.Protocol = protocol
         self._faults = faults
@@ -101,20 +101,20 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         self._loop = asyncio.get_running_loop()
         self._socket: asyncio.Transport
         self.peer = ""
-        """The address at the other end, without its port; empty where there is none."""
+        """The address of the peer without its port; empty if there is none."""
         self._pending = b""
-        """Input that was read and not handed on."""
+        """Input that was read and not handed over."""
         self._at = 0
-        """How much of `_pending` was handed on."""
+        """Bytes of `_pending` that were handed over."""
         self._scheduled = False
         self._over = False
         """Whether the end of the input was read."""
         self._lost: tuple[Exception | None] | None = None
-        self._told = False
-        """Whether the protocol knows that the socket is lost."""
+        self._lost_reported = False
+        """Whether `connection_lost` of the protocol was called."""
         self._gone: asyncio.Event | None = None
         self._paused = False
-        """Whether the protocol does not want input."""
+        """Whether the protocol called `pause_reading`."""
         self._full = False
         """Whether more than the mark waits to be written."""
         self._ceiling = 0
@@ -156,7 +156,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         self._over = True
         if self._pending:
             return not self._secured  # a TLS transport closes in any case, and warns about True
-        return self._tell_end()
+        return self._report_end()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._lost = (error,)
@@ -164,7 +164,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
             if timer is not None:
                 timer.cancel()
         if not self._pending or self._closing or not self._takes_input:
-            self._tell_lost()
+            self._report_lost()
 
     def pause_writing(self) -> None:
         self._full = self._bounds.server
@@ -181,10 +181,10 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
 
     @property
     def _takes_input(self) -> bool:
-        return not (self._paused or self._full or self._told)
+        return not (self._paused or self._full or self._lost_reported)
 
     def _keep(self, data: bytes) -> None:
-        """Put input behind what was not handed on yet."""
+        """Append input to `_pending`."""
         self._pending = self._pending[self._at :] + data
         self._at = 0
 
@@ -207,22 +207,22 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
                 break
         if self._closing:
             self._pending, self._at = b"", 0
-        if not self._pending and not self._told:
+        if not self._pending and not self._lost_reported:
             if self._lost is not None:
-                self._tell_lost()
-            elif self._over and not self._tell_end():
+                self._report_lost()
+            elif self._over and not self._report_end():
                 self._socket.close()
         self._go_on()
 
-    def _tell_end(self) -> bool:
-        """Tell the protocol that no more input comes; whether it wants to write nevertheless."""
+    def _report_end(self) -> bool:
+        """Report the end of the input to the protocol. Return whether it wants to write."""
         if self._closing:
             return False
         return bool(self._call(self._protocol.eof_received))
 
-    def _tell_lost(self) -> None:
+    def _report_lost(self) -> None:
         assert self._lost is not None
-        self._told = self._closing = True
+        self._lost_reported = self._closing = True
         self._pending, self._at = b"", 0
         self._call(self._protocol.connection_lost, self._why or self._lost[0])
         self._sockets.discard(self)
@@ -235,7 +235,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
             self._reading = wanted
             set_reading(self._socket, on=wanted)
 
-    # --- what belongs to this socket stays with it -------------------------------------------------
+    # --- faults ------------------------------------------------------------------------------------
 
     def _call(self, function: Callable[..., Any], *args: Any) -> Any:
         try:
@@ -246,7 +246,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
 
     def _fail(self, error: Exception) -> None:
         self._faults.note(error, f"peer {self.peer or 'unknown'}")
-        self.end("it failed")
+        self.end("an exception ended the socket")
 
     def end(self, why: str) -> None:
         """Abort the socket; the protocol gets `why` as a `SocketEnded`."""
@@ -267,20 +267,20 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         if taken != before or not waiting:
             self._taken_at = now
         if taken != before or self._read_bytes != read or self._paused:
-            self._moved_at = now  # while the protocol does not read, the peer is not to blame
+            self._moved_at = now  # while the protocol does not read, the peer cannot make progress
         self._seen = self._read_bytes, taken
         if now - self._taken_at >= self._bounds.stall:
             self.end(f"the peer read nothing of {waiting} bytes for {self._bounds.stall:g} s")
         elif now - self._moved_at >= self._bounds.silence:
-            self.end(f"nothing came or went for {self._bounds.silence:g} s")
+            self.end(f"no bytes in either direction for {self._bounds.silence:g} s")
         else:
             self._look_later()
 
     # --- the transport of the protocol -------------------------------------------------------------
 
     def set_protocol(self, protocol: asyncio.BaseProtocol, unread: bytes = b"") -> None:
-        """Let another protocol go on with the socket, as if it was new. It gets `unread` first: input that
-        the protocol before it was given and did not use."""
+        """Give the socket to another protocol. It gets `unread` first: input that the previous protocol got
+        and did not use."""
         self._protocol = cast(asyncio.Protocol, protocol)
         self._paused = False
         self._pending, self._at = unread + self._pending[self._at :], 0
@@ -315,12 +315,12 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         try:
             self._socket.write_eof()
         except OSError:
-            self.abort()  # the peer was faster
+            self.abort()  # the peer closed first
         except Exception as error:
             self._fail(error)
 
     def close(self) -> None:
-        """Send what is waiting, and end. Input that still comes is discarded meanwhile."""
+        """Write the waiting bytes, and end. Input that comes meanwhile is discarded."""
         if self._closing:
             return
         self._closing = True
@@ -337,7 +337,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
 
     def _close_anyway(self, waiting: int) -> None:
         left = self.get_write_buffer_size()
-        if left or waiting:  # a slow peer may still read; one that does not is ended by `stall`
+        if left or waiting:  # a slow peer may still read; `stall` ends one that does not
             self._close_later(left)
         else:
             self.abort()
@@ -348,8 +348,8 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
             self._socket.abort()
 
     async def aclose(self, seconds: float) -> None:
-        """End the socket; what is waiting to be written is given so many seconds."""
-        if self._told:
+        """End the socket. Waiting bytes get so many seconds to be written."""
+        if self._lost_reported:
             return
         self._gone = asyncio.Event()
         self.close() if self.get_write_buffer_size() else self.abort()
@@ -374,7 +374,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         return not self._paused
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """The bounds say when writing pauses."""
+        """Ignored: `SocketBounds` has the limits."""
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
         return self._bounds.low, self._bounds.mark
@@ -383,7 +383,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         try:
             return self._socket.get_write_buffer_size()
         except Exception:
-            return 0  # a transport that is closed may refuse to say
+            return 0  # a closed transport may raise
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""The event loop a process of ours runs on: uvloop where it is installed, else asyncio's own."""
+"""Runs a program on an event loop: uvloop if it is installed, else asyncio's default."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 GRACE = 5.0
-"""Seconds that the parts of a program get to end in, unless it says otherwise."""
-LAST = 2.0
-"""Seconds that the tasks a program leaves behind get to end in, once cancelled; the machine may be busy."""
+"""Default seconds that the parts of a program get to end."""
+CANCEL_SECONDS = 2.0
+"""Seconds that remaining tasks get to end after they were cancelled; the machine may be busy."""
 SWITCH_INTERVAL = 0.0001
 """Seconds after which a waiting thread may take the interpreter lock from the event loop. A busy loop
-releases the lock between two turns and takes it back before a waiting thread has woken, and each release
-restarts the wait. With Python's 5 ms and shorter turns, the thread that reads the store waits until the loop
-rests."""
+releases the lock between two turns and takes it again before a waiting thread has woken, and each release
+restarts the wait. With Python's default of 5 ms and shorter turns, the thread that reads the store waits
+until the loop is idle."""
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """Signals that ask a program to end."""
 
 
 def hold_standard_descriptors() -> None:
-    """What was closed at the start is opened on nothing: a loop would take its number, and uvloop abort."""
+    """Open closed standard descriptors on `/dev/null`: a loop would reuse their numbers, and uvloop abort."""
     for fd in range(3):
         try:
             os.fstat(fd)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is `fd`
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run `main` to its end, as `asyncio.run` does. What it leaves behind is cancelled; what goes on all the
-    same ends with the process."""
+    """Run `main` to its end, as `asyncio.run` does. Remaining tasks are cancelled; if they do not end, the
+    process exits."""
     return _run(main, exit_code=lambda: 1)
 
 
 def _run(main: Coroutine[Any, Any, T], *, exit_code: Callable[[], int]) -> T:
-    """`exit_code` is that of a process which ends although some of its tasks do not."""
+    """`exit_code` returns the exit code for a process whose tasks do not end."""
     hold_standard_descriptors()
     sys.setswitchinterval(SWITCH_INTERVAL)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
             return runner.run(main)
         finally:
-            _end_what_is_left(runner.get_loop(), exit_code)
+            _end_remaining_tasks(runner.get_loop(), exit_code)
 
 
 def run_until_signal(main: Coroutine[Any, Any, None], *, on_signal: Callable[[], None]) -> None:
     """Run `main` to its end. Call `on_signal` in its event loop for every SIGINT and SIGTERM.
 
-    The handlers are set even where the process was started with these signals ignored, as a shell without
-    job control starts its background commands. Once a signal came and `main` has ended, further ones are
-    ignored: the process is about to exit, and keeps the exit code of a clean end.
+    The handlers are set even if the process was started with these signals ignored, as a shell without job
+    control starts background commands. After a signal and the end of `main`, further signals are ignored, so
+    that the process keeps the exit code of a clean end.
     """
     received = False
 
@@ -74,12 +74,12 @@ def run_until_signal(main: Coroutine[Any, Any, None], *, on_signal: Callable[[],
         try:
             await main
         finally:
-            if received:  # a loop that closes restores the default handlers: hold signals back until then
+            if received:  # a closing loop restores the default handlers: block signals until then
                 signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
 
     try:
         with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-            # After a signal the process ends as it was asked to, even if a task takes too long.
+            # After a signal the exit code is 0, even if a task does not end.
             _run(watched(), exit_code=lambda: 0 if received else 1)
     finally:
         if received:
@@ -89,8 +89,8 @@ def run_until_signal(main: Coroutine[Any, Any, None], *, on_signal: Callable[[],
 
 
 def run_until_stopped(main: Coroutine[Any, Any, None], *, grace: float = GRACE) -> None:
-    """Run `main` to its end, or until SIGINT or SIGTERM: it is cancelled then, and puts away what it has.
-    Where that takes far longer than its parts may, the process ends without it."""
+    """Run `main` to its end, or cancel it on SIGINT or SIGTERM. If it then takes far longer than `grace`
+    seconds, the process exits."""
     task: asyncio.Task[Any] | None = None
 
     async def cancellable() -> None:
@@ -106,19 +106,19 @@ def run_until_stopped(main: Coroutine[Any, Any, None], *, grace: float = GRACE) 
     run_until_signal(cancellable(), on_signal=cancel)
 
 
-def _end_what_is_left(loop: asyncio.AbstractEventLoop, exit_code: Callable[[], int]) -> None:
-    """Before the runner does it, which would wait for it for ever."""
+def _end_remaining_tasks(loop: asyncio.AbstractEventLoop, exit_code: Callable[[], int]) -> None:
+    """Cancel remaining tasks with a deadline. The runner would wait for them without one."""
     left = asyncio.all_tasks(loop)
     for task in left:
         task.cancel()
     if left:
-        _, stubborn = loop.run_until_complete(asyncio.wait(left, timeout=LAST))
+        _, stubborn = loop.run_until_complete(asyncio.wait(left, timeout=CANCEL_SECONDS))
         if stubborn:
             _end_without(stubborn, exit_code())
 
 
 def _end_without(tasks: Collection[asyncio.Task[Any]], exit_code: int = 1) -> None:
-    """End the process although cancelled tasks do not end: nothing else can stop it any more."""
+    """Exit the process, because cancelled tasks do not end."""
     names = ", ".join(sorted(getattr(task.get_coro(), "__qualname__", task.get_name()) for task in tasks))
     with contextlib.suppress(Exception):
         sys.stderr.write(f"tasks do not end although they were cancelled: {names}; the process ends now\n")

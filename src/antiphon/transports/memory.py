@@ -1,16 +1,16 @@
-"""Two transports linked in memory, with the same bounds and the same endings as the real ones."""
+"""Two transports linked in memory, with the same bounds and ends as the other transports."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
-from antiphon.jsonrpc.oversized import HEAD, TAIL, overlong
+from antiphon.jsonrpc.lines import DEFAULT_BOUND
+from antiphon.jsonrpc.oversized import within_bound
 from antiphon.transports.base import OUTBOX_HIGH
-from antiphon.transports.joined import JoinedTransport
+from antiphon.transports.buffered import BufferedTransport
 
 
-class MemoryTransport(JoinedTransport):
+class MemoryTransport(BufferedTransport):
     """One end of a pair made by `memory_pair`."""
 
     _other: MemoryTransport
@@ -31,15 +31,11 @@ class MemoryTransport(JoinedTransport):
         other = self._other
         if other._end_reason:
             return
-        received: list[Received] = [
-            frame
-            if len(frame) <= self._bound
-            else overlong(frame[:HEAD], frame[-TAIL:], size=len(frame), bound=self._bound)
-            for frame in frames
-        ]
+        bound = self._bound
+        received = [frame if len(frame) <= bound else within_bound(frame, bound) for frame in frames]
         other._delivery.put(received)
         if not other._delivery.open:
-            # As with a full pipe: what the reader has no room for is the writer's backlog.
+            # As with a full pipe, frames that the reader does not take are the writer's backlog.
             self._backlog += sum([len(frame) for frame in received if isinstance(frame, bytes)])
             if self._backlog > self._high:
                 self._outbox.pause()
@@ -63,7 +59,7 @@ class MemoryTransport(JoinedTransport):
 def memory_pair(
     *, bound: int = DEFAULT_BOUND, high: int = OUTBOX_HIGH
 ) -> tuple[MemoryTransport, MemoryTransport]:
-    """Two linked ends: what one sends, the other receives."""
+    """Make two linked transports: each receives what the other sends."""
     one, other = MemoryTransport(bound=bound, high=high), MemoryTransport(bound=bound, high=high)
     one._other, other._other = other, one
     return one, other

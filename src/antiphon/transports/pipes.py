@@ -1,7 +1,7 @@
-"""A pair of pipes as a transport: lines in, lines out. What `stdio` is made of, on either side.
+"""A pair of pipes as a transport, one frame per line: the base of the stdio transports of both sides.
 
-Reading and writing go through asyncio's pipe transports; a file redirected to us is no pipe, so those
-are read in a thread and written in place.
+asyncio's pipe transports read and write pipes. A redirected file is not a pipe: a thread reads it, and it is
+written synchronously.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW, Delivery, Outbox, 
 READ_SIZE = 256 * 1024
 PIPE_SIZE = 1024 * 1024
 FLUSH_DEADLINE = 5.0
-"""Seconds that a closing transport waits for the other side to read what is queued."""
+"""Seconds that a closing transport waits for the peer to read the queued frames."""
 
 
 def widen(fd: int) -> None:
-    """Ask for a large kernel buffer: fewer, bigger reads. Refused for other things than pipes."""
+    """Ask for a large kernel buffer, for fewer and larger reads. Only pipes have one."""
     with contextlib.suppress(OSError, AttributeError):
         fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
 
@@ -33,7 +33,7 @@ def join_lines(frames: Sequence[bytes]) -> bytes:
 
 
 class LineReader(asyncio.Protocol):
-    """Delivers the lines of a byte stream; `ended` is called once, with the reason."""
+    """Delivers the lines of a byte stream. `ended` is called once, with the reason."""
 
     def __init__(self, *, bound: int, ended: Callable[[str], None]) -> None:
         self.delivery = Delivery()
@@ -68,7 +68,7 @@ class LineReader(asyncio.Protocol):
         self._ended(reason)
 
     async def read_file(self, fd: int) -> None:
-        """Read something that is no pipe, in a thread, until it ends."""
+        """Read a file in a thread, to its end."""
         loop = asyncio.get_running_loop()
         while data := await loop.run_in_executor(None, os.read, fd, READ_SIZE):
             self.data_received(data)
@@ -91,7 +91,7 @@ class LineReader(asyncio.Protocol):
             self._read_on()
 
     def discard(self) -> None:
-        """Read on, for the other side's sake, and keep nothing of it."""
+        """Continue to read and discard all input, so that the peer can write to its end."""
         self._discarding = True
         self._read_on()
 
@@ -115,7 +115,7 @@ class LineWriter(asyncio.BaseProtocol):
         self.lost = asyncio.Event()
 
     def use_file(self, fd: int) -> None:
-        """Write to something that is no pipe, in place."""
+        """Write to a file instead of a pipe."""
         self._fd = fd
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -145,7 +145,7 @@ class LineWriter(asyncio.BaseProtocol):
                 view = view[os.write(self._fd, view) :]
 
     async def aclose(self, *, deadline: float) -> None:
-        """Let what is queued leave, then close. A reader that never reads does not keep us."""
+        """Write the queued frames, then close. After `deadline` seconds the rest is dropped."""
         self.outbox.flush()
         if self.transport is not None and not self.lost.is_set():
             if self.transport.get_write_buffer_size():
@@ -167,7 +167,7 @@ class PipeTransport:
     def __init__(self, *, bound: int) -> None:
         self._reader = LineReader(bound=bound, ended=self._reading_ended)
         self._writer = LineWriter(lost=self._writing_ended, overflow=self._overflow)
-        # Run for every frame, so without a call in between.
+        # These run for every frame, so they are not wrapped in methods.
         self.send = self._writer.outbox.send
         self.send_now = self._writer.outbox.send_now
         self._end_reason = ""
@@ -175,7 +175,7 @@ class PipeTransport:
     framing = staticmethod(join_lines)
 
     def send_framed(self, data: bytes) -> None:
-        if self._writer.outbox.clear_way():
+        if self._writer.outbox.flush_before_write():
             self._writer.put(data)
 
     def start(self, receive: Receive, ended: Callable[[], None]) -> None:
@@ -214,7 +214,7 @@ class PipeTransport:
         self._reader.delivery.end()
 
     def _writing_ended(self) -> None:
-        """Nobody reads us any more. There may still be something to read, so this ends nothing here."""
+        """The peer has closed its input. It may still write, so the link does not end."""
 
     def _overflow(self, reason: str) -> None:
         if self._writer.transport is not None:

@@ -1,6 +1,6 @@
-"""ReplaceableTransport: one link after another under one connection, which outlives each of them.
+"""ReplaceableTransport: one connection over several links, one after another.
 
-What is sent while there is no link vanishes: whoever uses this knows by `on_cut` that there is none.
+Frames that are sent while there is no link are dropped; `on_cut` reports that the link was lost.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from antiphon.transports.base import Framing, Receive, Transport
 
 
 class ReplaceableTransport:
-    """`on_cut` is called with the reason once all that came over a link was handed over; then `put` gives it
-    the next one, or `end` says that there will be none."""
+    """`on_cut` gets the reason when a link is lost and all its frames are handed over. After that, call `put`
+    with the next link, or `end`."""
 
     def __init__(self, first: Transport, *, on_cut: Callable[[str], None]) -> None:
         self._link: Transport | None = first
@@ -28,11 +28,11 @@ class ReplaceableTransport:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended, or is about to."""
+        """Whether it has ended, or is ending."""
         return bool(self._end_reason)
 
     def put(self, link: Transport) -> None:
-        """Go on with another link."""
+        """Use another link."""
         self._link = link
 
         def receive(frames: list[Received]) -> None:
@@ -56,13 +56,13 @@ class ReplaceableTransport:
             ended()
 
     async def drop(self) -> None:
-        """Let the link go that there is; nothing more is heard of it."""
+        """Close the current link, if any, without calling `on_cut`."""
         link, self._link = self._link, None
         if link is not None:
             await link.aclose()
 
     def end(self, reason: str) -> None:
-        """There will be no other link."""
+        """End it: no other link follows."""
         self._end_reason = self._end_reason or reason
         if self._link is None:
             self._lose(reason)
@@ -94,10 +94,10 @@ class ReplaceableTransport:
 
     @property
     def framing(self) -> Framing | None:
-        return None  # it is the present link's, if any
+        return None  # the links may frame differently
 
     def send_framed(self, data: bytes) -> None:
-        raise LocalError("this transport frames nothing")
+        raise LocalError("ReplaceableTransport.framing is None: use send instead of send_framed")
 
     @property
     def congested(self) -> bool:

@@ -1,4 +1,4 @@
-"""Our own stdin and stdout as a transport: what an agent started by an editor speaks through."""
+"""The stdin and stdout of this process as a transport, for an agent that an editor starts."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from antiphon.transports.pipes import PipeTransport, widen
 
 
 def take_stdio() -> tuple[int, int]:
-    """Move the protocol's two descriptors out of everybody's way, and return where they are now.
+    """Move stdin and stdout to other file descriptors, and return those.
 
-    Afterwards fd 0 reads nothing and fd 1 is stderr, so a stray `print`, or a child of user code that
-    inherits them, can neither eat protocol bytes nor write among them (TRANS-03).
+    After that, fd 0 is empty and fd 1 is stderr. So a stray `print`, or a child of user code that inherits
+    them, can neither read nor write protocol bytes (TRANS-03).
     """
     with contextlib.suppress(Exception):
         sys.stdout.flush()
     try:
         if sys.__stdin__ is None or sys.__stdout__ is None:
-            raise OSError("one of them was closed at the start")  # by now its number may be something else's
+            raise OSError("one was closed when the process started")  # its number may be reused by now
         source, sink = os.dup(0), os.dup(1)
     except OSError as error:
         raise StdioClosed(f"stdin and stdout must be open to speak over them: {error}") from error
@@ -41,13 +41,13 @@ def take_stdio() -> tuple[int, int]:
 
 
 def _is_file(fd: int) -> bool:
-    """Whether no loop can wait for it: a file, or a device as `/dev/null` is, by which uvloop would abort."""
+    """Whether no event loop can wait for it: a file, or a device such as `/dev/null` (uvloop aborts)."""
     mode = os.fstat(fd).st_mode
     return stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(fd))
 
 
 class StdioTransport(PipeTransport):
-    """Speaks over our own stdin and stdout. Open it once per process, before anything prints."""
+    """Speaks over the stdin and stdout of this process. Open it once, before anything is printed."""
 
     _file: int | None = None
     _reading: asyncio.Task[None] | None = None
@@ -75,7 +75,7 @@ class StdioTransport(PipeTransport):
             self._reading = asyncio.get_running_loop().create_task(self._reader.read_file(self._file))
 
     def _writing_ended(self) -> None:
-        # Whoever started us has gone: an agent that nobody hears has nothing left to do.
+        # The client has ended, so the agent has nothing left to do.
         self._reader.finish("the other side closed its input")
 
     async def aclose(self) -> None:

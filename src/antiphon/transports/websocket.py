@@ -1,9 +1,9 @@
-"""WebSocket as a transport: the sans-I/O core of `websockets` in an asyncio shell of our own.
+"""WebSocket transport: the sans-I/O core of `websockets` in Antiphon's asyncio shell.
 
-The shell is ours because frames of one tick must leave in one write, and because a hub hands prepared
-bytes to many clients; the core stays theirs. A client opens the WebSocket here; a server gets it when the
-handshake is over (`websocket_server`). One JSON-RPC frame is one text frame; binary frames are
-ignored (WS-02). Nothing is compressed unless asked: deflate costs more than loopback and LAN give back.
+The shell sends the frames of one tick in one write, and lets a hub send the same prepared bytes to many
+clients. `connect_websocket` opens a client's WebSocket; `websocket_server` makes the transport after the
+handshake. One JSON-RPC frame is one text frame; binary frames are ignored (WS-02). Compression is off by
+default: on loopback and LAN, deflate takes more time than it saves.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import OPEN
 from websockets.uri import parse_uri
 
-from antiphon.errors import LinkLost, LinkRefused
+from antiphon.errors import LinkLost, LinkRefused, one_line
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
-from antiphon.jsonrpc.oversized import HEAD, Overlong, overlong
-from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW, Framing, set_reading
+from antiphon.jsonrpc.oversized import HEAD, OversizedFrame, describe_oversized
+from antiphon.transports.base import AUTH_REFUSALS, OUTBOX_HIGH, OUTBOX_LOW, Framing, set_reading
+from antiphon.transports.buffered import BufferedTransport
 from antiphon.transports.guarded_socket import GuardedSocket, SocketBounds, SocketEnded, SocketFaults
-from antiphon.transports.http.held_bytes import HeldBytes
-from antiphon.transports.joined import JoinedTransport
-from antiphon.transports.paced import LARGE, PacedWriter
+from antiphon.transports.http.incomplete_input import IncompleteInput
+from antiphon.transports.sliced_writer import LARGE, SlicedWriter
 from antiphon.transports.websocket_gate import BoundedDeflate, FrameGate, TooLargeFrame
 
 CONNECT_DEADLINE = 15.0
@@ -38,11 +38,9 @@ PING_DEADLINE = 60.0
 TRY_LATER = 1013
 CLIENT = SocketBounds(server=False)
 
-REFUSALS = (401, 403)
-
 
 def text_frames(frames: Sequence[bytes]) -> bytes:
-    """As a server writes them: whole and unmasked, so that they are the same for every client."""
+    """Encode frames as a server does: unfragmented and unmasked, so that all clients get the same bytes."""
     pieces = []
     for frame in frames:
         size = len(frame)
@@ -56,7 +54,7 @@ def text_frames(frames: Sequence[bytes]) -> bytes:
     return b"".join(pieces)
 
 
-class Closing(Exception):
+class CloseWebSocket(Exception):
     """Raised by a filter to close the WebSocket with a code and a reason."""
 
     def __init__(self, code: int, reason: str) -> None:
@@ -69,14 +67,14 @@ class FrameFilter(Protocol):
     """Sees each frame of a server's WebSocket, in both directions."""
 
     def receive(self, frames: list[Received]) -> tuple[list[Received], list[bytes]]:
-        """Return the received frames to pass on, and answers to send at once. Raises `Closing`."""
+        """Return the received frames to pass on, and responses to send at once. Raises `CloseWebSocket`."""
 
     def answered(self, frame: bytes) -> None:
-        """See a frame that is sent."""
+        """Process a frame that is sent."""
 
 
-class WebSocketTransport(JoinedTransport, asyncio.Protocol):
-    """One WebSocket, either side of it."""
+class WebSocketTransport(BufferedTransport, asyncio.Protocol):
+    """One WebSocket, as client or server."""
 
     def __init__(
         self,
@@ -86,50 +84,50 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         ping_interval: float | None,
         ping_deadline: float,
         frame_filter: FrameFilter | None = None,
-        held: HeldBytes | None = None,
+        incomplete: IncompleteInput | None = None,
     ) -> None:
         """`bound`: bytes of the largest message that is accepted.
-        `frame_filter`: what a server lets through before and after `initialize`.
-        `held`: counts the bytes of messages that are not complete, on the server's side.
+        `frame_filter`: filters the frames of a server's WebSocket.
+        `incomplete`: counts the bytes of incomplete messages of a server's clients.
         """
         super().__init__()
         self._protocol = protocol
         self._serves = isinstance(protocol, ServerProtocol)
         self._filter = frame_filter
-        self._held = held
-        self._held_size = 0
+        self._incomplete = incomplete
+        self._incomplete_size = 0
         self._transport: asyncio.Transport
-        self._paced = PacedWriter(lambda data: self._transport.write(data))
+        self._writer = SlicedWriter(lambda data: self._transport.write(data))
         self._ends = False
-        """Whether this side's output ends once everything is written."""
+        """Whether to close the socket once everything is written."""
         self._loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._lost = asyncio.Event()
         self._partial: bytearray | None = None
         self._bound = bound
         self._gate = FrameGate(bound=bound, masked=True) if self._serves else None
-        """Lets messages through within the bound, once the handshake is over."""
+        """Removes messages over the bound; `None` during the handshake."""
         self._handshake = b""
-        """The last bytes that were read of the handshake."""
+        """The last bytes of the handshake so far."""
         self._deflate: BoundedDeflate | None = None
         self._cut = False
-        """Whether the message that is being read is thrown away: it is too large."""
+        """Whether the current message is too large and is discarded."""
         self._ping_interval = ping_interval
         self._ping_deadline = ping_deadline
         self._ping_timer: asyncio.TimerHandle | None = None
         self._pinged_at: float | None = None
-        self.greeting = b""
-        """What a server writes first: its answer to the handshake."""
+        self.handshake_response = b""
+        """The response to the handshake, which a server writes first."""
         self.close_code = 1000
-        """What the other side is told when this one closes it."""
-        self.on_oversized: Callable[[Overlong], None] = lambda _: None
+        """The code that `aclose` sends."""
+        self.on_oversized: Callable[[OversizedFrame], None] = lambda _: None
         """Called with each message that is over the bound."""
         self.who: Any = None
-        """Whose link it is, on the server's side."""
+        """The identity of the client, on a server."""
         self.peer = ""
-        """The address it came from."""
+        """The address of the client, on a server."""
         self.connection_id = ""
-        """What the server side names this link in `Acp-Connection-Id` (WS-01)."""
+        """The server's `Acp-Connection-Id` of this WebSocket (WS-01)."""
 
     # --- the transport -----------------------------------------------------------------------------
 
@@ -143,8 +141,8 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         return text_frames if self._plain else None
 
     def send_framed(self, data: bytes) -> None:
-        if self._outbox.clear_way() and self._protocol.state is OPEN:
-            self._paced.write(data)
+        if self._outbox.flush_before_write() and self._protocol.state is OPEN:
+            self._writer.write(data)
 
     async def aclose(self, code: int | None = None) -> None:
         code = code or self.close_code
@@ -152,7 +150,7 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         self._outbox.flush()
         self._outbox.close()
         self._delivery.drop()
-        # The other side's closing frame stands behind what we did not read.
+        # The peer's close frame comes after the input that was not read.
         set_reading(self._transport, on=True)
         if self._protocol.state is OPEN:
             self._protocol.send_close(code)
@@ -162,7 +160,7 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
                 async with asyncio.timeout(CLOSE_DEADLINE):
                     await self._lost.wait()
         finally:
-            if not self._lost.is_set():  # in time, or when the caller is cancelled
+            if not self._lost.is_set():  # after the deadline, or if the caller is cancelled
                 self._transport.abort()
         await self._lost.wait()
 
@@ -179,19 +177,19 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=OUTBOX_HIGH, low=OUTBOX_LOW)
         if self._serves:
-            self._transport.write(self.greeting)
+            self._transport.write(self.handshake_response)
             self._open()
 
     def data_received(self, data: bytes) -> None:
         if self._pinged_at is not None:
-            self._pinged_at = self._loop.time()  # a pong cannot come within a large message
+            self._pinged_at = self._loop.time()  # a pong waits behind a large message
         if self._gate is None:
             data = self._read_handshake(data)
         if self._gate is None:
             return
         frames: list[Received] = []
         for item in self._gate.feed(data):
-            if isinstance(item, Overlong):
+            if isinstance(item, OversizedFrame):
                 frames.append(item)
             elif isinstance(item, bytes):
                 self._protocol.receive_data(item)
@@ -201,18 +199,18 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
                 if self._deflate is not None:
                     self._deflate.cut()
         self._hand_over(frames)
-        if self._held is not None and not self._hold(self._gate.under_way):
-            self._refuse(Closing(TRY_LATER, "too much is being sent with this token"))
-            self._hold(0)
-            self._transport.close()  # what still comes is not read
+        if self._incomplete is not None and not self._count_incomplete(self._gate.incomplete_size):
+            self._refuse(CloseWebSocket(TRY_LATER, "too much is being sent with this token"))
+            self._count_incomplete(0)
+            self._transport.close()  # discards later input
 
-    def _hold(self, size: int) -> bool:
-        """Count what there is of a message that is not complete; whether that is not too much."""
-        before, self._held_size = self._held_size, size
-        return self._held is None or self._held.change(self.who, before, size)
+    def _count_incomplete(self, size: int) -> bool:
+        """Count the bytes of an incomplete message. Return whether the client is within its bound."""
+        before, self._incomplete_size = self._incomplete_size, size
+        return self._incomplete is None or self._incomplete.change(self.who, before, size)
 
     def _read_handshake(self, data: bytes) -> bytes:
-        """Let the core read the server's answer to the handshake; what is behind it."""
+        """Pass the server's handshake response to the core. Return the input after it."""
         known = len(self._handshake)
         seen = self._handshake + data
         end = seen.find(b"\r\n\r\n")
@@ -227,7 +225,7 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
             return b""
         if self._protocol.state is OPEN:
             self._gate = FrameGate(bound=self._bound, masked=False)
-        elif data:  # the text of a refusal
+        elif data:  # the body of a refusal
             self._protocol.receive_data(data)
             self._take_events([])
         return data
@@ -239,38 +237,38 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         if self._ping_timer is not None:
             self._ping_timer.cancel()
-        self._hold(0)
+        self._count_incomplete(0)
         if not self._opened.done():
-            self._opened.set_exception(_not_opened(self._protocol.handshake_exc or error))
-            self._opened.exception()  # whoever waits gets it; one that was cancelled does not
+            self._opened.set_exception(_open_failed(self._protocol.handshake_exc or error))
+            self._opened.exception()  # asyncio would warn if the waiting caller was cancelled
         ended = str(error) if isinstance(error, SocketEnded) else ""
-        self._end_reason = self._end_reason or ended or self._why()
-        self._paced.drop()
+        self._end_reason = self._end_reason or ended or self._close_reason()
+        self._writer.drop()
         self._outbox.close()
         self._delivery.end()
         self._lost.set()
 
     def pause_writing(self) -> None:
-        self._paced.pause()
+        self._writer.pause()
         self._outbox.pause()
 
     def resume_writing(self) -> None:
-        if self._paced.resume():
+        if self._writer.resume():
             if self._ends:
                 self._transport.close()
             self._outbox.resume()
 
-    def _why(self) -> str:
+    def _close_reason(self) -> str:
         if self._protocol.close_code not in (None, 1006):
-            said = f" {self._protocol.close_reason}" if self._protocol.close_reason else ""
-            return f"the WebSocket was closed with {self._protocol.close_code}{said}"
-        broken = self._protocol.close_sent
-        if broken is not None:  # what came was against the rules, or too large
-            return f"the WebSocket was closed by this side with {broken.code} {broken.reason}".rstrip()
-        return "the WebSocket was cut"
+            given = one_line(self._protocol.close_reason) if self._protocol.close_reason else ""
+            return f"the WebSocket was closed with {self._protocol.close_code} {given}".rstrip()
+        sent = self._protocol.close_sent
+        if sent is not None:  # the peer broke the protocol, or sent too much
+            return f"the WebSocket was closed by this side with {sent.code} {sent.reason}".rstrip()
+        return "the WebSocket was lost without a close frame"
 
     def _take_events(self, frames: list[Received]) -> list[Received]:
-        """Add the messages that the core has read."""
+        """Append the messages that the core has read to `frames`."""
         for event in self._protocol.events_received():
             if isinstance(event, Frame):
                 self._take_frame(event, frames)
@@ -281,7 +279,7 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
 
     def _hand_over(self, frames: list[Received]) -> None:
         for frame in frames:
-            if isinstance(frame, Overlong):
+            if isinstance(frame, OversizedFrame):
                 self.on_oversized(frame)
         if frames and not self._end_reason:
             self._deliver(frames)
@@ -290,7 +288,7 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         if self._filter is not None:
             try:
                 frames, answers = self._filter.receive(frames)
-            except Closing as closing:
+            except CloseWebSocket as closing:
                 self._refuse(closing)
                 return
             for answer in answers:
@@ -298,8 +296,8 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         if frames:
             self._delivery.put(frames)
 
-    def _refuse(self, closing: Closing) -> None:
-        """Close the socket; whoever serves it is told, and sees to its end."""
+    def _refuse(self, closing: CloseWebSocket) -> None:
+        """Send a close frame and end the delivery. The handler then calls `aclose`."""
         self._end_reason = f"the WebSocket was closed by this side with {closing.code} {closing.reason}"
         self._outbox.flush()
         self._outbox.close()
@@ -326,13 +324,13 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         elif frame.opcode is Opcode.PONG:
             self._pinged_at = None
 
-    def _inflated_too_large(self, head: bytes) -> Overlong:
-        """A message that is too large once it is inflated; its size is not known."""
+    def _inflated_too_large(self, head: bytes) -> OversizedFrame:
+        """Describe a message that is too large once it is inflated. Its size is unknown."""
         known = bytes((self._partial or b"")[:HEAD]) or head
-        return overlong(known, b"", size=self._bound + 1, bound=self._bound)
+        return describe_oversized(known, b"", size=self._bound + 1, bound=self._bound)
 
     def _open(self) -> None:
-        self._flow()  # what comes together with the upgrade is held; the rest waits outside
+        self._flow()  # input that came with the upgrade waits in the delivery, the rest in the socket
         for at, extension in enumerate(self._protocol.extensions):
             if isinstance(extension, PerMessageDeflate):
                 self._deflate = BoundedDeflate(extension, bound=self._bound)
@@ -345,13 +343,13 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
     def _ping(self) -> None:
         assert self._ping_interval is not None
         now = self._loop.time()
-        # While we ourselves do not read, a missing pong says nothing about the other side.
+        # While this side does not read, a missing pong says nothing about the peer.
         if (
             self._pinged_at is not None
             and self._delivery.open
             and now - self._pinged_at > self._ping_deadline
         ):
-            self._end_reason = f"no answer to a ping within {self._ping_deadline:g} s"
+            self._end_reason = f"no pong within {self._ping_deadline:g} s"
             self._transport.abort()
             return
         if self._pinged_at is None and self._protocol.state is OPEN:
@@ -364,17 +362,17 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
 
     @property
     def _plain(self) -> bool:
-        """Whether frames go out neither masked nor compressed."""
+        """Whether this side sends frames unmasked and uncompressed."""
         return self._serves and not self._protocol.extensions
 
     def _write(self, frames: Sequence[bytes]) -> None:
         if self._protocol.state is not OPEN:
             return
         if self._plain and sum(map(len, frames)) < LARGE:
-            self._paced.write(text_frames(frames))
+            self._writer.write(text_frames(frames))
         elif self._plain:
-            for frame in frames:  # each by itself: links with the same large frame share it
-                self._paced.write(text_frames((frame,)))
+            for frame in frames:  # one write each: links with the same large frame share its bytes
+                self._writer.write(text_frames((frame,)))
         else:
             for frame in frames:
                 self._protocol.send_text(frame)
@@ -383,21 +381,21 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
     def _send_protocol_data(self) -> None:
         pieces = self._protocol.data_to_send()
         if self._lost.is_set():
-            return  # there is nobody left to write to
+            return
         data = b"".join(pieces)
         if data:
-            self._paced.write(data)
-        if b"" in pieces:  # the core's word for the end of the stream
+            self._writer.write(data)
+        if b"" in pieces:  # the core asks for the end of the stream
             self._ends = True
-            if not self._paced.size:
-                self._transport.close()  # a peer that goes on sending does not keep the socket open
+            if not self._writer.size:
+                self._transport.close()  # even if the peer continues to send
 
 
-def _not_opened(error: Exception | None) -> LinkLost:
-    said = f"no WebSocket was opened: {error or 'it closed the link'}"
-    if isinstance(error, InvalidStatus) and error.response.status_code in REFUSALS:
-        return LinkRefused(said, status=error.response.status_code)
-    return LinkLost(said)
+def _open_failed(error: Exception | None) -> LinkLost:
+    reason = f"no WebSocket was opened: {error or 'the server closed the socket'}"
+    if isinstance(error, InvalidStatus) and error.response.status_code in AUTH_REFUSALS:
+        return LinkRefused(reason, status=error.response.status_code)
+    return LinkLost(reason)
 
 
 async def connect_websocket(
@@ -411,20 +409,22 @@ async def connect_websocket(
     ping_deadline: float = PING_DEADLINE,
     deadline: float = CONNECT_DEADLINE,
 ) -> WebSocketTransport:
-    """Open a WebSocket to `ws://` or `wss://`. Raises `LinkLost` where that fails, `LinkRefused` where the
-    other side does not let us in."""
+    """Open a WebSocket to `ws://` or `wss://`. Raises `LinkLost`, or `LinkRefused` if the server requires
+    other credentials."""
     try:
         address = parse_uri(uri)
     except InvalidURI as error:
-        raise LinkLost(f"not a WebSocket address: {error}") from error
+        raise LinkLost(
+            f"expected a WebSocket address such as ws://host/path, got {uri!r}: {error}"
+        ) from error
     if address.secure and tls is None:
         tls = ssl.create_default_context()
     if address.secure and tls is not None:
-        # A context that was used for `https://` offers HTTP/2, and a proxy would take that.
+        # A context that was used for `https://` offers HTTP/2, and a proxy would choose it.
         tls.set_alpn_protocols(["http/1.1"])
     protocol = ClientProtocol(
         address,
-        max_size=None,  # the gate before it sees to that
+        max_size=None,  # `FrameGate` bounds messages
         extensions=[ClientPerMessageDeflateFactory(server_no_context_takeover=True)] if compression else None,
     )
     request = protocol.connect()
@@ -445,7 +445,7 @@ async def connect_websocket(
             made._send_protocol_data()
             await made._opened
     except BaseException as error:
-        if connected:  # also where the handshake succeeds in the moment in which the caller gives up
+        if connected:  # also if the handshake succeeds just when the caller is cancelled
             made._transport.abort()
         if isinstance(error, OSError | WebSocketException):
             raise LinkLost(f"cannot reach {uri}: {error or 'no answer in time'}") from error

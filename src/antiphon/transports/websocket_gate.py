@@ -1,8 +1,8 @@
-"""FrameGate: what the core of a WebSocket gets to read, so that no message over the bound reaches it.
+"""FrameGate: removes messages over the bound from the input of a WebSocket core.
 
-The core closes a link over a message that is too large. The gate stands before it: it reads the headers of
-frames, passes on what is within the bound, and swallows the rest as it arrives (RPC-38). `BoundedDeflate`
-does the same for a message that becomes too large by being inflated.
+The core would close the link when a message is too large. The gate reads the headers of frames, passes on
+messages within the bound, and discards the others as they arrive (RPC-38). `BoundedDeflate` does the same for
+messages that are too large once they are inflated.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from websockets.extensions.base import Extension
 from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.frames import Frame, Opcode
 
-from antiphon.jsonrpc.oversized import HEAD, TAIL, Overlong, overlong
+from antiphon.jsonrpc.oversized import HEAD, TAIL, OversizedFrame, describe_oversized
 
 
 class Cut(Enum):
-    """The message that was begun goes no further: the final frame that follows is made up."""
+    """The rest of the current message is discarded. The next item is a final frame that the gate made."""
 
     CUT = "cut"
 
@@ -29,7 +29,7 @@ class Cut(Enum):
 CUT: Final = Cut.CUT
 CONTINUATION = 0
 MESSAGE = 2
-"""The last opcode of a frame that begins a message."""
+"""The highest opcode of a frame that begins a message."""
 CONTROL = 8
 LONGEST_CONTROL = 125
 FIN, COMPRESSED, MASKED = 0x80, 0x40, 0x80
@@ -39,49 +39,49 @@ INVALID = b"\x8f\0"
 
 
 class FrameGate:
-    """Feed it what was read behind the handshake; it returns what the core is to read, in order, with an
-    `Overlong` in the place of each message that was swallowed."""
+    """`feed` takes the input after the handshake. It returns the input for the core, in order, with an
+    `OversizedFrame` in place of each message over the bound."""
 
     def __init__(self, *, bound: int, masked: bool) -> None:
-        """`masked`: the other side masks its frames, as a client does."""
+        """`masked`: whether the peer masks its frames, as a client does."""
         self._bound = bound
         self._end = b"\x80\x80\0\0\0\0" if masked else b"\x80\0"
         """An empty final frame."""
         self._broken = False
-        """Whether a frame was against the rules. The core gets `INVALID` and closes the link."""
+        """Whether a frame was invalid. The core then gets `INVALID` and closes the link."""
         self._partial = b""
-        """The beginning of a header."""
+        """The first bytes of an incomplete header."""
         self._left = 0
-        """Bytes of the payload that are still to come."""
+        """Bytes of the payload that have not been read."""
         self._data = False
         """Whether the frame is part of a message."""
         self._fin = True
         self._size = 0
         """Bytes of the message so far."""
         self._over = False
-        """Whether the message is swallowed."""
+        """Whether the message is discarded."""
         self._watched = False
-        """Whether the ends of the message are kept: it has several frames, or is swallowed."""
+        """Whether to keep the ends of the message: it has several frames, or is discarded."""
         self._mask = b""
         self._at = 0
-        """How much of the payload was read."""
+        """Bytes of the payload that have been read."""
         self._compressed = False
         self._head = self._tail = b""
 
     @property
-    def under_way(self) -> int:
-        """Bytes that were passed on of a message that is not complete."""
+    def incomplete_size(self) -> int:
+        """Bytes of an incomplete message that were passed on."""
         complete = self._fin and not (self._left and self._data)
         if complete or self._over:
             return 0
         return self._size - (self._left if self._data else 0)
 
-    def feed(self, data: bytes) -> list[bytes | Overlong | Cut]:
+    def feed(self, data: bytes) -> list[bytes | OversizedFrame | Cut]:
         if self._broken:
             return []
         if self._partial:
             data, self._partial = self._partial + data, b""
-        out: list[bytes | Overlong | Cut] = []
+        out: list[bytes | OversizedFrame | Cut] = []
         passed = 0
         at = 0 if self._left or self._watched else _whole_messages(data, self._bound)
         end = len(data)
@@ -93,7 +93,7 @@ class FrameGate:
                     end = at
                     break
                 if self._breaks_rules(data[at] & 0x0F, data[at + 1] & 0x7F):
-                    # The core might accept it, as it does not see every frame, or read all of it first.
+                    # The core might accept it, as it does not see every frame, or buffer all of it first.
                     self._broken = True
                     return [*out, data[passed:at] + INVALID]
                 was_over = self._over
@@ -118,8 +118,8 @@ class FrameGate:
         return out
 
     def _breaks_rules(self, opcode: int, length: int) -> bool:
-        """Return whether a control frame is too long, or another one begins a message inside of a message, or
-        continues none."""
+        """Return whether a control frame is too long, or a data frame begins a message inside another message
+        or continues none."""
         if opcode >= CONTROL:
             return length > LONGEST_CONTROL
         return opcode > MESSAGE or (opcode == CONTINUATION) == self._fin
@@ -145,7 +145,7 @@ class FrameGate:
             self._over = self._watched = True
 
     def _watch(self, part: bytes) -> None:
-        """Keep the first and the last bytes of a message."""
+        """Keep the first and last bytes of a message."""
         room = HEAD - len(self._head)
         if room > 0:
             self._head += self._unmasked(part[:room], self._at)
@@ -159,17 +159,19 @@ class FrameGate:
         turned = self._mask[at % 4 :] + self._mask[: at % 4]
         return bytes(one ^ key for one, key in zip(part, cycle(turned), strict=False))
 
-    def _finish(self, out: list[bytes | Overlong | Cut]) -> None:
+    def _finish(self, out: list[bytes | OversizedFrame | Cut]) -> None:
         if self._over:
             head, tail = (inflated(self._head), b"") if self._compressed else (self._head, self._tail)
-            out.append(overlong(head, tail, size=self._size, bound=self._bound))
+            out.append(describe_oversized(head, tail, size=self._size, bound=self._bound))
         self._over = self._watched = False
         self._head = self._tail = b""
 
 
 def _whole_messages(data: bytes, bound: int) -> int:
-    """Where the first frame begins that is not a small message of its own, whole and within the bound: nearly
-    every frame is one, so this is run for each."""
+    """Return the offset of the first frame that is not a complete small message within the bound.
+
+    Nearly every frame is one, so this loop is a fast path.
+    """
     at, end = 0, len(data) - 4
     while at < end and (data[at] == TEXT_MESSAGE or data[at] == COMPRESSED_MESSAGE):
         second = data[at + 1]
@@ -189,7 +191,7 @@ def _whole_messages(data: bytes, bound: int) -> int:
 
 
 def _header_size(data: bytes, at: int) -> int:
-    """Bytes of the header that begins here; of one that is cut, at least one more than there are."""
+    """Return the size of the header at `at`; of an incomplete one, a size beyond the end of `data`."""
     if at + 2 > len(data):
         return 2
     second = data[at + 1]
@@ -198,7 +200,7 @@ def _header_size(data: bytes, at: int) -> int:
 
 
 def inflated(head: bytes) -> bytes:
-    """The beginning of a compressed message, as far as it can be read."""
+    """Inflate the beginning of a compressed message; empty if that fails."""
     try:
         return zlib.decompressobj(wbits=-15).decompress(head, HEAD)
     except zlib.error:
@@ -206,13 +208,13 @@ def inflated(head: bytes) -> bytes:
 
 
 class TooLargeFrame(Frame):
-    """The last frame of a message that is too large once it is inflated. Its data are the beginning of the
-    message, where that was not read before."""
+    """The last frame of a message that is too large once it is inflated. `data` is the beginning of the
+    message, unless the core has read that."""
 
 
 class BoundedDeflate(Extension):
-    """Compression that never inflates a message to more than the bound. Every message is compressed by
-    itself, so the rest of one that is too large need not be read."""
+    """Compression that inflates no message beyond the bound. Every message is compressed separately, so the
+    rest of an oversized one can be skipped."""
 
     name = PerMessageDeflate.name
 
@@ -222,10 +224,10 @@ class BoundedDeflate(Extension):
         self._left = bound
         self._skipping = False
         self._over: bytes | None = None
-        """The beginning of the message, where it is too large."""
+        """The beginning of an oversized message."""
 
     def cut(self) -> None:
-        """Read nothing more of the message that was begun."""
+        """Skip the rest of the current message."""
         self._skipping, self._over = True, None
 
     def encode(self, frame: Frame) -> Frame:

@@ -20,7 +20,7 @@ from antiphon.errors import AntiphonError, McpError, MethodNotFound
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.lines import Received
 from antiphon.jsonrpc.peer import Answered, Call, Inbound, Peer
-from antiphon.schema.mcp_binding import CAPABILITIES_KEY, INFO_KEY, REVISION, REVISION_KEY
+from antiphon.schema.mcp_over_acp import CAPABILITIES_KEY, INFO_KEY, REVISION, REVISION_KEY
 from antiphon.transports.base import Transport
 
 logger = logging.getLogger("antiphon.client")

@@ -18,7 +18,7 @@ from antiphon.connection import Connection
 from antiphon.errors import InvalidParams, LinkLost, LocalError, McpError, RequestError, one_line
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
-from antiphon.schema.mcp_binding import MESSAGE, BindingError, inner_fault
+from antiphon.schema.mcp_over_acp import MESSAGE, McpErrorCode, inner_fault
 
 logger = logging.getLogger("antiphon.client")
 
@@ -132,7 +132,7 @@ class McpServers:
         server = self._servers.get(params.server_id)
         if server is None:
             raise RequestError(
-                BindingError.UNKNOWN_SERVER,
+                McpErrorCode.UNKNOWN_SERVER,
                 "No such MCP server is offered",
                 data={"serverId": params.server_id},
             )
@@ -143,7 +143,7 @@ class McpServers:
                 data={"requestId": params.request_id},
             )
         if sum(server_id == params.server_id for server_id, _ in self._active) >= server.limit:
-            raise RequestError(BindingError.LIMIT, "Too many MCP requests at once")
+            raise RequestError(McpErrorCode.LIMIT, "Too many MCP requests at once")
         task = asyncio.current_task()
         assert task is not None
         self._active[key] = task
@@ -168,7 +168,7 @@ async def _outcome(server: AcpServer, request: McpRequest) -> Any:
         raise
     except Exception as error:
         logger.exception("MCP server failed: %r at %s", server.name, request.method)
-        raise RequestError(BindingError.BACKEND_FAILED, "The MCP server failed") from error
+        raise RequestError(McpErrorCode.BACKEND_FAILED, "The MCP server failed") from error
 
 
 def _failure(error: McpError) -> dict[str, Any]:

@@ -282,7 +282,7 @@ class AgentConnection(Generic[S]):
         if session_id not in self._left:
             for other in tuple(self.sessions):  # its announcement may have been sent before
                 read = asyncio.Event()
-                self.connection.behind(other, read.set)
+                self.connection.after_received(other, read.set)
                 await read.wait()
             await self.opener.wait_until(lambda: session_id in self.sessions)
             found = self.sessions.get(session_id)
@@ -346,7 +346,7 @@ class AgentConnection(Generic[S]):
         self.lost = reason
         self._handlers.on_lost(reason)
         for session in self.sessions.values():
-            self.connection.behind(session.id, partial(session.leave, reason))
+            self.connection.after_received(session.id, partial(session.leave, reason))
 
 
 def _works_for(session: SessionAtAgent, other: SessionAtAgent) -> bool:

@@ -134,7 +134,9 @@ class PromptQueue:
         queued: asyncio.Future[QueuedPrompt] = asyncio.get_running_loop().create_future()
 
         def answered(outcome: InjectResponse | AntiphonError) -> None:
-            self._connection.behind(self._session_id, lambda: self._answered(content, mode, outcome, queued))
+            self._connection.after_received(
+                self._session_id, lambda: self._answered(content, mode, outcome, queued)
+            )
 
         operation_id = self._context.operation("inject").get("operationId")
         params = InjectRequest(

@@ -21,7 +21,7 @@ from antiphon.hub.access.trusted_proxies import TrustedProxies, UnclearClient
 from antiphon.remote.frames import CONNECTION_ID
 from antiphon.server.method import Act, Method, Role
 from antiphon.transports.http.exchange import Head, Reply, plain, wants_websocket
-from antiphon.transports.http.held_bytes import HeldBytes
+from antiphon.transports.http.incomplete_input import IncompleteInput
 
 logger = logging.getLogger("antiphon.hub")
 
@@ -63,7 +63,7 @@ class Admission:
         self._proxies = proxies or TrustedProxies()
         self._prompts = Rate(limits.prompts_per_minute)
         self._bytes = Rate(limits.bytes_per_minute)
-        self._in_progress = HeldBytes(limits.bytes_in_progress)
+        self._in_progress = IncompleteInput(limits.bytes_in_progress)
         self._strangers = Rate(STRANGERS_PER_MINUTE)
         self._unlisted = 0
         """Refusals of requests without a token that got no line."""

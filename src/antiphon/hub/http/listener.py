@@ -18,8 +18,10 @@ from antiphon.hub.http.login import BrowserLogin
 from antiphon.hub.http.page import Page, PageRoutes
 from antiphon.hub.http.status import OPEN, Source, status_routes
 from antiphon.remote.http_server import HttpServer, http_server
+from antiphon.remote.websocket_server import ServerOptions
 from antiphon.server.access import AccessPolicy
-from antiphon.transports.http.exchange import DEFAULT_HELD, Handler, Limits
+from antiphon.transports.http.exchange import DEFAULT_INCOMPLETE, Handler, Limits
+from antiphon.transports.http.routes import Site
 from antiphon.transports.websocket import WebSocketTransport
 
 
@@ -60,18 +62,22 @@ async def listen(
         serve,
         host,
         port,
-        check=admission.check,
-        routes=ChainMap({**status_routes(hub), **own}, cast(dict[str, Handler], page)),
-        open=ChainMap(dict.fromkeys((*OPEN, *own)), cast(dict[str, None], page)),
-        refused=admission.note_refused,
         tls=tls,
-        limits=Limits(
-            body=hub.limits.frame,
-            held=max(2 * hub.limits.frame, DEFAULT_HELD),
-            head_seconds=hub.limits.head_seconds,
-            body_seconds=hub.limits.body_seconds,
+        site=Site(
+            check=admission.check,
+            routes=ChainMap({**status_routes(hub), **own}, cast(dict[str, Handler], page)),
+            open=ChainMap(dict.fromkeys((*OPEN, *own)), cast(dict[str, None], page)),
+            refused=admission.note_refused,
         ),
-        bound=hub.limits.frame,
+        options=ServerOptions(
+            limits=Limits(
+                body=hub.limits.frame,
+                incomplete=max(2 * hub.limits.frame, DEFAULT_INCOMPLETE),
+                head_seconds=hub.limits.head_seconds,
+                body_seconds=hub.limits.body_seconds,
+            ),
+            bound=hub.limits.frame,
+        ),
     )
     watching = asyncio.get_running_loop().create_task(admission.watch())
     try:

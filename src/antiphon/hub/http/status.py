@@ -13,8 +13,8 @@ from antiphon.bridge.losses import LOSSES, LossCounter
 from antiphon.engine.snapshot import state_word
 from antiphon.hub.access.admission import METRICS
 from antiphon.transports.http.exchange import Handler, Reply, plain
+from antiphon.transports.http.request_counts import REFUSALS, RequestCounts
 from antiphon.transports.http.routes import Readable
-from antiphon.transports.http.tally import REFUSALS, Tally
 
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
 STATES = ("idle", "running", "requires_action")
@@ -66,17 +66,17 @@ def _lines(hub: Source) -> Iterator[str]:
     if hub.http is not None:
         yield from _metric("http_connections", "ACP connections over HTTP streams.", hub.http.connections)
         yield from _metric("http_streams", "Open HTTP streams.", hub.http.streams)
-        yield from _answered(hub.http.tally)
+        yield from _answered(hub.http.request_counts)
         ended = "Sockets that were closed because of an exception."
         yield from _metric("socket_failures_total", ended, hub.http.faults.total, kind="counter")
     yield from _process()
 
 
-def _answered(tally: Tally) -> Iterator[str]:
+def _answered(counts: RequestCounts) -> Iterator[str]:
     yield from _head("http_requests_total", "Requests, by method and class of status.", "counter")
-    for (method, status), count in sorted(tally.requests.items()):
+    for (method, status), count in sorted(counts.requests.items()):
         yield f'antiphon_http_requests_total{{method="{method}",status="{status}"}} {count}\n'
-    refused = {str(status): tally.refused[status] for status in sorted(REFUSALS)}
+    refused = {str(status): counts.refused[status] for status in sorted(REFUSALS)}
     about = "Refused requests: not admitted, too large, or too slow."
     yield from _metric("http_refused_total", about, {"status": refused}, kind="counter")
 

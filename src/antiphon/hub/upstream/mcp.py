@@ -19,7 +19,7 @@ from antiphon.errors import CallFailed, LinkLost, RequestError
 from antiphon.hub.upstream.errors import to_request_error
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
-from antiphon.schema.mcp_binding import MESSAGE, BindingError
+from antiphon.schema.mcp_over_acp import MESSAGE, McpErrorCode
 from antiphon.server.connection import ClientConnection
 from antiphon.server.session import ServedSession
 
@@ -91,7 +91,7 @@ class McpRelay:
         link = None if offer is None else offer.provision.provider(offer.server_id)
         if offer is None or link is None:
             raise RequestError(
-                BindingError.UNKNOWN_SERVER, "No such MCP server is offered", data={"serverId": agents_id}
+                McpErrorCode.UNKNOWN_SERVER, "No such MCP server is offered", data={"serverId": agents_id}
             )
 
         async def notify(notification: Any) -> None:
@@ -106,4 +106,4 @@ class McpRelay:
             raise to_request_error(error) from error
         except LinkLost as error:
             gone = "The client that offers the MCP server has gone"
-            raise RequestError(BindingError.BACKEND_FAILED, gone) from error
+            raise RequestError(McpErrorCode.BACKEND_FAILED, gone) from error

@@ -36,7 +36,7 @@ from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.target import Target
 from antiphon.hub.upstream.worker_feed import UpstreamListener
 from antiphon.schema import v2
-from antiphon.schema.mcp_binding import MESSAGE
+from antiphon.schema.mcp_over_acp import MESSAGE
 from antiphon.schema.version import Extras
 from antiphon.server.ids import new_id
 from antiphon.server.questions import COMPLETE, Channel, Notify

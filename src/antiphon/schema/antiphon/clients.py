@@ -1,4 +1,4 @@
-"""Clients, and agents as they introduce themselves in `initialize`."""
+"""Clients, and what clients and agents say about themselves in `initialize`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, field
 
-from antiphon.schema.wire import Forgiving, OwnUpdate
+from antiphon.schema.wire import AntiphonUpdate, Forgiving
 
 ClientId = Annotated[str, Meta(pattern=r"^[!-~]{1,64}\Z")]
 """1 to 64 printable ASCII characters without spaces."""
@@ -21,7 +21,7 @@ class Who(Forgiving, frozen=True, kw_only=True):
     """The name that the client gives itself, as one line."""
 
     def to_meta(self) -> dict[str, str]:
-        """Return it as it stands in a `_meta`."""
+        """Return it as an object of a `_meta`."""
         return {"clientId": self.client_id, "name": self.name}
 
 
@@ -33,10 +33,10 @@ class Present(Forgiving, frozen=True, kw_only=True):
     """The name that the client gives itself, as one line."""
     version: str | None = None
     joined_at: str | None = None  #: When it attached (RFC 3339).
-    you: bool = False  #: Whether it is the client that gets this.
+    you: bool = False  #: Whether it is the receiving client.
 
 
-class PresenceUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_presence"):
+class PresenceUpdate(AntiphonUpdate, frozen=True, kw_only=True, tag="_antiphon_presence"):
     """All clients that are attached, the earliest first."""
 
     clients: list[Present]
@@ -49,15 +49,15 @@ class InitializeMeta(Forgiving, frozen=True, kw_only=True):
     dialect: str | None = None  #: `proposed`: v2 as first proposed.
     role: str | None = None  #: The client's role at a hub: `observer`, `controller` or `owner`.
     sessions: list[str] | None = None  #: The sessions that the client's token is for, if not for all.
-    cwd: str | None = None  #: The hub's own folder, for a client that may create sessions.
+    cwd: str | None = None  #: The hub's working directory, for a client that may create sessions.
 
 
 class AgentCapabilitiesMeta(Forgiving, frozen=True, kw_only=True):
-    """In the capabilities of an agent, beside the confirmed flags."""
+    """In the capabilities of an agent, next to the confirmed flags."""
 
     delivery: list[str] = field(default_factory=list)  #: How a prompt may be delivered.
     inject: dict[str, Any] | None = None  #: The queue: `modes` lists how an entry may be delivered.
-    replay_after: bool = False  #: Whether a session can be followed after an event of a known number.
+    replay_after: bool = False  #: Whether a client can follow a session after a given event number.
     fork_at: bool = False  #: Whether `session/fork` takes a `messageId`.
     operations: list[str] = field(default_factory=list)  #: The requests that take an operation id.
     attach: dict[str, Any] | None = None  #: `historyPolicy` lists the policies.

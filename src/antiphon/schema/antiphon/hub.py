@@ -8,10 +8,10 @@ from msgspec import Meta, Struct, field
 
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.antiphon.prompts import StoredSession
-from antiphon.schema.wire import Forgiving, OwnEnum, Wire
+from antiphon.schema.wire import ClosedEnum, Forgiving, Wire
 
 
-class TranscriptFormat(OwnEnum):
+class TranscriptFormat(ClosedEnum):
     MARKDOWN = "markdown"
     HTML = "html"
 
@@ -50,7 +50,7 @@ class TimelineItem(Struct, kw_only=True, omit_defaults=True, rename="camel"):
     message_id: str | None = None  #: The message of the prompt.
     tool_call_id: str | None = None
     prompt_request_id: str | int | float | None = None
-    """The id of the `session/prompt` request, as its sender wrote it."""
+    """The id of the `session/prompt` request."""
 
 
 class TimelineResponse(Wire, frozen=True, kw_only=True):
@@ -72,13 +72,13 @@ class Damage(Wire, frozen=True, kw_only=True):
 
 
 class JournalResponse(Wire, frozen=True, kw_only=True):
-    record: dict[str, Any]  #: What is stored of the session besides its events.
-    events: list[str]  #: The events, as they are stored.
+    record: dict[str, Any]  #: The stored record of the session, without its events.
+    events: list[str]  #: The stored events.
     last: int  #: The number of the last event of the session.
     damage: Damage | None = None  #: Why the page ends early, if events cannot be read.
 
 
-class ClientRole(OwnEnum):
+class ClientRole(ClosedEnum):
     OBSERVER = "observer"
     CONTROLLER = "controller"
     OWNER = "owner"
@@ -95,7 +95,7 @@ class LinkRequest(Wire, frozen=True, kw_only=True):
 
 class LinkResponse(Wire, frozen=True, kw_only=True):
     code: str
-    """The hub's page at `…/#login=CODE` lets a browser in once. With `&session=ID` behind it, the page opens
+    """The hub's page at `…/#login=CODE` lets a browser in once. With `&session=ID` appended, the page opens
     that session."""
     seconds: float  #: How long the code is valid.
     url: str | None = None  #: The hub's public URL, if it has one.
@@ -105,13 +105,13 @@ class SessionsNotification(Wire, frozen=True, kw_only=True):
     """Entries of `session/list` have changed."""
 
     sessions: list[Any]
-    """The entries of sessions that came, or whose title, state, clients or archiving changed."""
+    """The entries of new sessions, and of sessions whose title, state, clients or archiving changed."""
     gone: list[str]  #: The ids of sessions that were deleted.
 
 
 class Fault(Wire, frozen=True, kw_only=True):
     kind: str
-    """`damaged` if something of the session is missing or unreadable, `newer` if a later version wrote it."""
+    """`damaged` if a part of the session is missing or unreadable, `newer` if a later version wrote it."""
     found: str
 
 
@@ -121,4 +121,4 @@ class SessionInfoMeta(Forgiving, frozen=True, kw_only=True):
     agent: str | None = None  #: The name of the session's agent.
     state: str | None = None  #: `idle`, `running` or `requires_action`, if the session is open.
     clients: int | None = None  #: How many clients are attached, if the session is open.
-    fault: Fault | None = None  #: Why the session cannot be opened as it is stored.
+    fault: Fault | None = None  #: Why the session cannot be opened.

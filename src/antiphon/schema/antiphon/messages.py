@@ -1,4 +1,4 @@
-"""What is added to messages and questions: senders, reactions and notes of clients, and answers by id."""
+"""Additions to messages and questions: senders, reactions, notes, and answers by id."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType, field
 
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.antiphon.prompts import AttachedSession, OperationId
-from antiphon.schema.wire import Forgiving, OwnEnum, OwnUpdate, Wire
+from antiphon.schema.wire import AntiphonUpdate, ClosedEnum, Forgiving, Wire
 
 AnnotationId = str
 """The id of the annotation."""
@@ -18,7 +18,7 @@ AnnotationValue = str
 """The sign or the text."""
 
 
-class AnnotationKind(OwnEnum):
+class AnnotationKind(ClosedEnum):
     """`reaction` or `note`."""
 
     REACTION = "reaction"
@@ -27,7 +27,7 @@ class AnnotationKind(OwnEnum):
     """A text."""
 
 
-class MessageRole(OwnEnum):
+class MessageRole(ClosedEnum):
     """The role of the message: `user`, `agent` or `thought`. Ids are unique within one role only."""
 
     USER = "user"
@@ -60,8 +60,8 @@ class RemoveAnnotationRequest(Wire, frozen=True, kw_only=True):
     by: Who | None = None  #: The author, if a hub passes the removal on. A hub itself ignores it.
 
 
-class AnnotationUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_annotation"):
-    """An annotation was added, or is replayed behind its message."""
+class AnnotationUpdate(AntiphonUpdate, frozen=True, kw_only=True, tag="_antiphon_annotation"):
+    """An annotation was added, or is replayed after its message."""
 
     annotation_id: AnnotationId
     message_id: AnnotatedMessage
@@ -72,7 +72,7 @@ class AnnotationUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_anno
     at: str  #: When it was made (RFC 3339).
 
 
-class AnnotationRemovedUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_annotation_removed"):
+class AnnotationRemovedUpdate(AntiphonUpdate, frozen=True, kw_only=True, tag="_antiphon_annotation_removed"):
     """An annotation was removed."""
 
     annotation_id: AnnotationId
@@ -80,7 +80,7 @@ class AnnotationRemovedUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiph
     role: MessageRole
 
 
-class MessageDeletedUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_message_deleted"):
+class MessageDeletedUpdate(AntiphonUpdate, frozen=True, kw_only=True, tag="_antiphon_message_deleted"):
     """The agent has deleted a message."""
 
     message_id: AnnotatedMessage
@@ -128,7 +128,7 @@ class AnswerRequest(Wire, frozen=True, kw_only=True):
     """The `_meta` of the answer."""
 
 
-class QuestionUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_question"):
+class QuestionUpdate(AntiphonUpdate, frozen=True, kw_only=True, tag="_antiphon_question"):
     """A question was opened, or has ended."""
 
     question_id: str

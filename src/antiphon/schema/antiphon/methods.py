@@ -1,4 +1,4 @@
-"""Our own methods; types are named by module, and loaded when asked for."""
+"""Antiphon's methods. Types are named by module, and loaded on use."""
 
 from antiphon.schema.methods import OWN, Kind, Row, Sender
 
@@ -23,5 +23,13 @@ ROWS = (
     _request("revoke_inject", "prompts.RevokeInjectRequest", "prompts.Done"),
     _request("timeline", "hub.TimelineRequest", "hub.TimelineResponse"),
     _request("transcript", "hub.TranscriptRequest", "hub.TranscriptResponse"),
-    Row(OWN + "sessions", Kind.NOTIFICATION, Sender.AGENT, True, False, "hub.SessionsNotification", None),
+    Row(
+        OWN + "sessions",
+        Kind.NOTIFICATION,
+        Sender.AGENT,
+        True,
+        False,
+        "hub.SessionsNotification",
+        None,
+    ),
 )

@@ -1,5 +1,4 @@
-"""Prompts: what a prompt, its cancel and its answer may carry, and the queue of prompts that outlive their
-request."""
+"""Prompts: additions to a prompt, its cancel and its result, and the queue of prompts."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta
 
 from antiphon.schema.antiphon.clients import Who
-from antiphon.schema.wire import Forgiving, OwnEnum, OwnUpdate, Wire
+from antiphon.schema.wire import AntiphonUpdate, ClosedEnum, Forgiving, Wire
 
 AttachedSession = str
 """The session, to which the client is attached."""
@@ -22,14 +21,14 @@ OperationId = Annotated[str, Meta(min_length=1, max_length=256)]
 """See Operations."""
 
 
-class Delivery(OwnEnum):
-    """How a prompt that comes while the session works is taken."""
+class Delivery(ClosedEnum):
+    """How a prompt is delivered that comes while the session works."""
 
     QUEUE = "queue"
     STEER = "steer"
     INTERRUPT = "interrupt"
     AGENT = "agent"
-    """It is handed to the upstream agent at once, which decides. Only a hub offers it."""
+    """The hub sends it to the upstream agent at once, which decides. Only a hub offers it."""
 
 
 class OperationMeta(Wire, frozen=True, kw_only=True):
@@ -45,7 +44,7 @@ class PromptMeta(Wire, frozen=True, kw_only=True):
     """What happens while the session works: `queue`, `steer` (inserted at the next break point), `interrupt`
     (the turn is cancelled first) or `agent` (a hub hands it to its agent at once, which decides)."""
     operation_id: OperationId | None = None
-    """The same id again gives the first outcome again, never a second prompt: see Operations."""
+    """A repeated id gets the first outcome again, and makes no second prompt: see Operations."""
 
 
 class CancelMeta(Wire, frozen=True, kw_only=True):
@@ -53,7 +52,7 @@ class CancelMeta(Wire, frozen=True, kw_only=True):
 
     message_id: str | None = None
     """Cancel only the turn that took this message. The cancel is ignored once that turn has ended."""
-    operation_id: OperationId | None = None  #: The same id again is ignored: it never hits a later turn.
+    operation_id: OperationId | None = None  #: A repeated id is ignored: it cancels no later turn.
 
 
 class InjectRequest(Wire, frozen=True, kw_only=True):
@@ -90,7 +89,7 @@ class RevokeInjectRequest(QueuedPromptRequest, frozen=True, kw_only=True):
 class MoveInjectRequest(QueuedPromptRequest, frozen=True, kw_only=True):
     """Move a queued prompt."""
 
-    before: str | None = None  #: The entry that it is put before; without it, the end of the queue.
+    before: str | None = None  #: The entry to insert it before; without it, the end of the queue.
 
 
 class ListInjectRequest(Wire, frozen=True, kw_only=True):
@@ -122,7 +121,7 @@ class Done(Wire, frozen=True, kw_only=True):
     """An empty result."""
 
 
-class QueueUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_queue"):
+class QueueUpdate(AntiphonUpdate, frozen=True, kw_only=True, tag="_antiphon_queue"):
     """The whole queue, in order."""
 
     entries: list[QueueEntry]
@@ -132,7 +131,7 @@ class QueueUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_queue"):
 class PromptResponseMeta(Forgiving, frozen=True, kw_only=True):
     """In the result of `session/prompt`."""
 
-    message_id: str | None = None  #: The id of the prompt's own message, for a client with `promptIds`.
+    message_id: str | None = None  #: The id of the prompt's message, for a client with `promptIds`.
     repeated: bool = False  #: Whether the prompt was accepted before, under the same operation id.
     stop_reason: Any = UNSET  #: Why the turn of a repeated prompt ended, if it is over.
     error: Any = UNSET  #: The error that the turn of a repeated prompt ended with.

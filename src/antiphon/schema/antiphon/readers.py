@@ -1,4 +1,4 @@
-"""Readers of our own objects where they stand in plain JSON: in a `_meta`, or as an update."""
+"""Decodes objects of Antiphon's protocol from plain JSON: from a `_meta`, params or an update."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ T = TypeVar("T", bound=Wire)
 
 
 def read_meta(type: type[T], meta: Any) -> T:
-    """Read the object under our key of a `_meta`. Raises `InvalidParams`, unless `type` is forgiving."""
+    """Decode the `antiphon` object of a `_meta`. Raises `InvalidParams`, unless `type` is forgiving."""
     ours = ours_in(meta)
     return read_params(type, ours, at=f"._meta.{META_KEY}") if ours else type()
 
 
 def read_params(type: type[T], value: Any, *, at: str) -> T:
-    """Read an object of our own that stands in params. Raises `InvalidParams`."""
+    """Decode an object of Antiphon's protocol in params. Raises `InvalidParams`."""
     try:
         return _read(type, value)
     except Malformed as error:
@@ -29,7 +29,7 @@ def read_params(type: type[T], value: Any, *, at: str) -> T:
 
 
 def read_update(type: type[T], update: Any) -> T | None:
-    """Read an update of our own; `None` if it is malformed."""
+    """Decode an update of Antiphon's protocol; `None` if it is malformed."""
     try:
         return _read(type, update)
     except Malformed:
@@ -40,4 +40,5 @@ def _read(type: type[T], value: Any) -> T:
     try:
         return msgspec.convert(value, type)
     except msgspec.ValidationError:
-        return repair(2).build(type, value)  # type: ignore[no-any-return]
+        repaired: T = repair(2).build(type, value)
+        return repaired

@@ -1,4 +1,4 @@
-"""Sessions: what the requests that open, fork and close them may carry; attaching and detaching."""
+"""Sessions: additions to the requests that open, fork and close them; attach and detach."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from antiphon.schema.antiphon.clients import ClientId, Present
 from antiphon.schema.antiphon.prompts import OperationId
-from antiphon.schema.wire import Forgiving, OwnEnum, Wire
+from antiphon.schema.wire import ClosedEnum, Forgiving, Wire
 
 EventNumber = Annotated[int, Meta(ge=0)]
 """The number of the last event that the client has."""
@@ -17,7 +17,7 @@ EventNumber = Annotated[int, Meta(ge=0)]
 class NewSessionMeta(Wire, frozen=True, kw_only=True):
     """In the params of `session/new`."""
 
-    agent: str | None = None  #: The agent of a hub that is to work; the first one unless given.
+    agent: str | None = None  #: The agent of a hub; the first one unless given.
     operation_id: OperationId | None = None
 
 
@@ -33,7 +33,7 @@ class LoadSessionMeta(Wire, frozen=True, kw_only=True):
 
     after: EventNumber | UnsetType = UNSET
     operations: list[str] = field(default_factory=list)
-    """The operation ids of its own last prompts, whose messages it shows itself and does not get."""
+    """The operation ids of the client's last prompts, whose messages it shows itself and does not get."""
 
 
 class ReplayAfter(Wire, frozen=True, kw_only=True, tag_field="type", tag="_antiphon_after"):
@@ -49,7 +49,7 @@ class CloseSessionMeta(Forgiving, frozen=True, kw_only=True):
     for_all: bool = False  #: Close the session for all clients. For owners.
 
 
-class HistoryPolicy(OwnEnum):
+class HistoryPolicy(ClosedEnum):
     FULL = "full"
     PENDING_ONLY = "pending_only"
     """The open questions, and the tool calls they are about."""
@@ -73,7 +73,7 @@ class AttachRequest(Wire, frozen=True, kw_only=True):
     }
     session_id: str  #: The session, open or only stored.
     history_policy: HistoryPolicy = HistoryPolicy.FULL
-    """What comes before the answer: `full` (the default), `pending_only`, `none`, `after_message` or
+    """What is sent before the response: `full` (the default), `pending_only`, `none`, `after_message` or
     `after`."""
     after_message_id: str | None = None  #: The last message that the client has, for `after_message`.
     after: EventNumber | None = None  #: The number of the last event that the client has, for `after`.
@@ -110,8 +110,8 @@ class SessionMeta(Forgiving, frozen=True, kw_only=True):
     agent: str | None = None  #: The name of the session's agent behind a hub.
     seq: int | None = None  #: The number of the event, or the number to continue from.
     part: int | None = None
-    """One event may be several updates in v1: all but the last carry their part, from 0. The event counts as
-    read with the last."""
+    """One event may become several updates in v1: all but the last have their part, from 0. The event counts
+    as read with the last."""
 
 
 class UpdateMeta(Forgiving, frozen=True, kw_only=True):
@@ -131,8 +131,7 @@ class PatchMeta(Forgiving, frozen=True, kw_only=True):
 class ConfigOptionMeta(Forgiving, frozen=True, kw_only=True):
     """In a config option."""
 
-    modes: bool = False  #: It is what a v1 agent has as its modes; v1 clients get it as modes alone.
+    modes: bool = False  #: Whether it was made from the modes of a v1 agent; v1 clients get it as modes only.
     models: str | None = None
-    """`made`: it is what a v1 agent has as its `models`; v1 clients get it as `models` alone, and
-    `session/set_model` sets it. `also`: it is an option of the agent's own, beside which the agent sent
-    `models`; v1 clients get both."""
+    """`made`: it was made from the `models` of a v1 agent; v1 clients get it as `models` only, and
+    `session/set_model` sets it. `also`: the agent sent this option and `models`; v1 clients get both."""

@@ -1,7 +1,7 @@
-"""Body: the body of a request as it arrives, within a bound.
+"""Body: the body of a request, read within a bound.
 
-What is over the bound is thrown away. Its first and last bytes are kept, so that the refusal can name the
-request that was in it (RPC-38).
+A body over the bound is discarded. Its first and last bytes are kept, so that the refusal can name the id of
+the JSON-RPC request in it (RPC-38).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Hashable
 from aiohttp.web_protocol import RequestPayloadError
 from aiohttp.web_request import BaseRequest
 
-from antiphon.jsonrpc.oversized import HEAD, TAIL, failure_of, overlong
+from antiphon.jsonrpc.oversized import DiscardedFrame, OversizedFrame, failure_of
 from antiphon.transports.http.exchange import Reply, json, plain
-from antiphon.transports.http.held_bytes import HeldBytes
+from antiphon.transports.http.incomplete_input import IncompleteInput
 
 SKIPPED = 4
-"""How many times the bound is read and thrown away, so that the next request can follow."""
+"""Multiples of the bound that are read and discarded, so that the next request can follow."""
 PROGRESS = 256 * 1024
-"""Bytes with which a slow body earns more time."""
+"""Bytes that extend the deadline of a slow body."""
 
 
 class Body:
@@ -28,47 +28,48 @@ class Body:
         self.bound = bound
         self.size = 0
         self._data = io.BytesIO()
-        self._head = self._tail = b""
-        self._paid = 0
+        self._discarded: DiscardedFrame | None = None
+        """The ends of a body over the bound."""
+        self._extended_at = 0
+        """The size at which `take` last returned true."""
 
     @property
     def over(self) -> bool:
-        """Whether it is larger than the bound."""
+        """Whether the body is larger than the bound."""
         return self.size > self.bound
 
     @property
-    def held(self) -> int:
+    def kept(self) -> int:
+        """Bytes in memory."""
         return 0 if self.over else self.size
 
     def take(self, data: bytes) -> bool:
-        """Take the next bytes; whether enough came since this was last true to wait for more."""
-        was_over = self.over
+        """Add bytes. Return whether `PROGRESS` bytes came since this was last true."""
         self.size += len(data)
-        if len(self._head) < HEAD:
-            self._head += data[: HEAD - len(self._head)]
-        if not self.over:
-            self._data.write(data)
+        if self._discarded is not None:
+            self._discarded.add(data)
+        elif self.over:
+            self._discarded = DiscardedFrame((self._data.getvalue(), data))
+            self._data = io.BytesIO()
         else:
-            if not was_over:
-                self._tail = self._data.getvalue()[-TAIL:]
-                self._data = io.BytesIO()
-            self._tail = (self._tail + data[-TAIL:])[-TAIL:]
-        if self.size - self._paid < PROGRESS:
+            self._data.write(data)
+        if self.size - self._extended_at < PROGRESS:
             return False
-        self._paid = self.size
+        self._extended_at = self.size
         return True
 
     def whole(self) -> bytes:
         return self._data.getvalue()
 
     def refusal(self, size: int | None = None) -> Reply:
-        """How a request is answered whose body is too large; `size` where it is known before all was read."""
-        found = overlong(self._head, self._tail, size=size or self.size, bound=self.bound)
-        return json(413, failure_of(found))
+        """Return the response to a body that is too large. `size`: its declared size, if nothing was read."""
+        if self._discarded is not None:
+            return json(413, failure_of(self._discarded.describe(self.bound)))
+        return json(413, failure_of(OversizedFrame(size or self.size, self.bound)))
 
 
 class BodyRefused(Exception):
-    """A body is not accepted; `reply` is the answer. Where it is `complete`, another request can follow."""
+    """A body is refused with `reply`. If it was read to its end (`complete`), another request can follow."""
 
     def __init__(self, reply: Reply, *, complete: bool = False) -> None:
         super().__init__(reply.status)
@@ -77,16 +78,16 @@ class BodyRefused(Exception):
 
 
 async def read_body(
-    request: BaseRequest, *, bound: int, most: int, seconds: float, who: Hashable, held: HeldBytes
+    request: BaseRequest, *, bound: int, most: int, seconds: float, who: Hashable, incomplete: IncompleteInput
 ) -> bytes:
     """Read the body of a request.
 
     `bound`: bytes of the largest body that is accepted.
-    `most`: bytes that are read at all, so that the next request can follow.
-    `seconds`: until the whole body, or the next part of a large one, has to be there.
-    `held`: counts what is kept for `who` meanwhile.
+    `most`: bytes that are read before the socket is closed.
+    `seconds`: deadline of the body, or of the next part of a large one.
+    `incomplete`: counts the bytes that are kept for `who` meanwhile.
 
-    Raises `BodyRefused` where it is not accepted, and `ConnectionError` where the client is gone.
+    Raises `BodyRefused`, and `ConnectionError` if the client closes the socket.
     """
     body = Body(bound)
     length = request.content_length or 0
@@ -102,7 +103,7 @@ async def read_body(
             while data := await request.content.readany():
                 if body.take(data):
                     patience.reschedule(asyncio.get_running_loop().time() + seconds)
-                within, counted = held.change(who, counted, body.held), body.held
+                within, counted = incomplete.change(who, counted, body.kept), body.kept
                 if body.size > most:
                     raise BodyRefused(body.refusal())
                 if not within:
@@ -112,7 +113,7 @@ async def read_body(
     except RequestPayloadError:
         raise BodyRefused(plain(400, "The body is not what its headers say.")) from None
     finally:
-        held.change(who, counted, 0)
+        incomplete.change(who, counted, 0)
     if body.over:
         raise BodyRefused(body.refusal(), complete=True)
     return body.whole()

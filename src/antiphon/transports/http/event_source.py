@@ -1,4 +1,4 @@
-"""Reading: one stream of server-sent events, opened again where it was cut, behind what was read last."""
+"""EventSource: reads one stream of server-sent events, and reconnects after the last event that it read."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from typing import Any
 
 import httpx
 
-from antiphon.jsonrpc.oversized import Overlong
+from antiphon.jsonrpc.oversized import OversizedFrame
 from antiphon.jsonrpc.sse import Event, EventDecoder
 from antiphon.transports.http.exchange import EVENTS
 
 SILENCE = 75.0
-"""Seconds without even a comment after which a stream that can be gone on with is taken for cut."""
-PATIENCE = 55.0
-"""Seconds for which it is tried to go on: a server keeps a connection without streams about so long."""
+"""Seconds without any byte after which a resumable stream counts as lost."""
+RETRY_SECONDS = 55.0
+"""Seconds for which to reconnect. A server keeps a connection without streams about as long."""
 FIRST_DELAY = 0.05
 LONGEST_DELAY = 5.0
 DEAD = frozenset({401, 403, 404, 410})
-"""Statuses that say that the whole connection is of no use (HTTP-18)."""
+"""Statuses with which the whole connection ends (HTTP-18)."""
 TAKEN = 409
 
 
 class StreamRefused(Exception):
-    """The server does not give a stream; `status` and `body` are what it said."""
+    """The server refused a stream with `status` and `body`."""
 
     def __init__(self, status: int, body: bytes) -> None:
-        super().__init__(f"a stream was refused with {status}")
+        super().__init__(f"the server refused a stream with status {status}")
         self.status = status
         self.body = body
 
 
-class Reading:
-    """Run it in a task. `take` gets what comes; `opened` is done once the stream is there, or with what kept
-    it from that."""
+class EventSource:
+    """Run it in a task. `take` gets the events. `opened` is done once the stream is open, or has the
+    exception that prevented it."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Reading:
         headers: Mapping[bytes, bytes],
         *,
         bound: int,
-        take: Callable[[list[Event | Overlong]], None],
+        take: Callable[[list[Event | OversizedFrame]], None],
         flowing: asyncio.Event,
     ) -> None:
         self._client = client
@@ -55,18 +55,18 @@ class Reading:
         self._take = take
         self._flowing = flowing
         self.last_id = ""
-        """Where it stands; what is read next follows that."""
+        """The id of the last event that was read."""
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.opened.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     @property
     def number(self) -> int:
-        """Of the event that was read last, as a server of ours counts them."""
+        """The number of the last event, if the server is Antiphon's; else 0."""
         digits = self.last_id.partition("-")[0]
         return int(digits) if digits.isdecimal() else 0
 
     async def run(self) -> str:
-        """Until it is cut and cannot be gone on with; why. Raises `StreamRefused`."""
+        """Read until the stream is lost and cannot be resumed. Return the reason. Raises `StreamRefused`."""
         try:
             return await self._run()
         except StreamRefused as refused:
@@ -75,11 +75,11 @@ class Reading:
             raise
         finally:
             if not self.opened.done():
-                self.opened.set_exception(StreamRefused(0, b"it was cut"))
+                self.opened.set_exception(StreamRefused(0, b"the stream was lost"))
 
     async def _run(self) -> str:
         loop = asyncio.get_running_loop()
-        until, attempt = loop.time() + PATIENCE, 0
+        until, attempt = loop.time() + RETRY_SECONDS, 0
         while True:
             before = self.last_id
             try:
@@ -91,9 +91,9 @@ class Reading:
             except (httpx.HTTPError, OSError, TimeoutError) as error:
                 why = str(error) or type(error).__name__
             if not self.last_id:
-                return why  # HTTP-19: what was sent meanwhile is lost
+                return why  # HTTP-19: events that were sent meanwhile are lost
             if self.last_id != before:
-                until, attempt = loop.time() + PATIENCE, 0
+                until, attempt = loop.time() + RETRY_SECONDS, 0
             elif loop.time() > until:
                 return why
             delay = min(FIRST_DELAY * 2.0**attempt, LONGEST_DELAY)
@@ -119,7 +119,7 @@ class Reading:
                     async with asyncio.timeout(SILENCE if self.last_id else None):
                         chunk = await anext(chunks)
                 except StopAsyncIteration:
-                    return "the stream ended"
+                    return "the server ended the stream"
                 events = decoder.feed(chunk)
                 if events:
                     self.last_id = decoder.last_id or self.last_id

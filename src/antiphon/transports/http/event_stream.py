@@ -1,8 +1,8 @@
-"""Stream: what one stream of an HTTP connection has sent and has still to send, as numbered events.
+"""EventStream: one stream of an HTTP connection, with numbered events that were sent or wait to be sent.
 
-SSE knows no receipt: what was written to a socket that was cut may be lost. So the last events stay for a
-while, and who comes back with `Last-Event-ID` gets what followed it. Where that is not here any more, the
-journal can give the updates again (`http_resuming`); what it cannot give stays longer.
+SSE has no receipts: events that were written to a lost socket may not have arrived. So the stream keeps the
+last events, and a client that reconnects with `Last-Event-ID` gets the events after it. If they are gone, the
+journal can replay the updates (`stream_resume`); events that are not in the journal are kept longer.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import Any, NamedTuple, Self
 from antiphon.jsonrpc.sse import KEEP_ALIVE, encode_event
 from antiphon.transports.base import WRITE_SIZE
 from antiphon.transports.http.exchange import EVENTS, Exchange
-from antiphon.transports.paced import LARGE, SharedBytes, share
+from antiphon.transports.sliced_writer import LARGE, SharedBytes, share
 
 WHOLE = float("inf")
 _ID = re.compile(r"(\d{1,15})(?:-(\d{1,15})(?:\.(\d{1,6}))?)?", re.ASCII)
 
 
 class Mark(NamedTuple):
-    """A place in a journal: an event, or one of the updates that it became, which count from 0."""
+    """A position in a journal: an event, or one of the updates that were made from it, counted from 0."""
 
     seq: int
     part: float = WHOLE
 
     @classmethod
     def of(cls, ours: Mapping[str, Any]) -> Mark | None:
-        """As an update tells it."""
+        """Read it from the `_meta["antiphon"]` of an update."""
         seq, part = ours.get("seq"), ours.get("part")
         if not isinstance(seq, int):
             return None
@@ -38,12 +38,12 @@ class Mark(NamedTuple):
 
     @property
     def event(self) -> int:
-        """The last event that was read whole."""
+        """The last event of which the client has all updates."""
         return self.seq if self.part == WHOLE else self.seq - 1
 
 
 class Position(NamedTuple):
-    """A place in a stream."""
+    """A position in a stream."""
 
     number: int
     mark: Mark | None = None
@@ -74,15 +74,15 @@ NO_FIELDS: Mapping[str, str] = {}
 
 class Kind(StrEnum):
     JOURNAL = "journal"
-    """An update: the journal gives it again."""
+    """An update, which the journal can replay."""
     ASKED = "asked"
-    """What the client is asked or told beside the journal."""
+    """A request or notification that is not in the journal."""
     ANSWER = "answer"
-    """What the client waits for, which stands behind an update."""
+    """A response that the client waits for, after certain updates."""
 
 
 class Put(NamedTuple):
-    """Something for a stream; `mark` is where the client stands in the journal then, if that is known."""
+    """A frame for a stream. `mark`: the client's position in the journal after it, if known."""
 
     frame: bytes
     kind: Kind
@@ -95,38 +95,40 @@ class Entry(NamedTuple):
     kind: Kind
     fields: Mapping[str, str] = NO_FIELDS
     shared: SharedBytes | None = None
-    """Holds a large frame together with the streams of others that have it on its way."""
+    """A large frame, shared with other streams that are sending it."""
 
     @property
     def size(self) -> int:
         return 0 if self.frame is None else len(self.frame)
 
 
-class Stream:
+class EventStream:
     def __init__(self, *, window: int, keep: int, moved: Callable[[], None]) -> None:
-        """`window` is how many bytes stay of what was sent, and `keep` how many of what was sent before that
-        beside the journal; `moved` is called when something was sent."""
+        """`window`: bytes of sent events to keep.
+        `keep`: bytes of earlier events to keep that are not in the journal.
+        `moved` is called when events were sent.
+        """
         self._window = window
         self._keep = keep
         self._moved = moved
         self._sent: deque[Entry] = deque()
         self._sent_size = 0
         self._kept: deque[Entry] = deque()
-        """What was sent before that beside the journal."""
+        """Earlier sent events that are not in the journal."""
         self._kept_size = 0
         self._forgotten = 0
-        """The number of the last event of which nothing is left that should be."""
+        """The number of the last such event that was dropped."""
         self._waiting: deque[Entry] = deque()
         self.waiting_size = 0
         self.receiver: Exchange | None = None
         self.last = Position(0)
         """The newest event."""
         self._at = Position(0)
-        """Behind which the next one is sent."""
+        """The last event that was sent."""
         self._written = 0
-        """How many bytes of a large frame that is first in line were written."""
+        """Bytes that were written of a large frame at the head of the queue."""
         self._restarted: tuple[Position, int] | None = None
-        """From where the journal was gone through last, and the last event before that."""
+        """The position of the last restart from the journal, and the last event before it."""
 
     def put(
         self,
@@ -136,7 +138,7 @@ class Stream:
         kind: Kind = Kind.ASKED,
         fields: Mapping[str, str] = NO_FIELDS,
     ) -> None:
-        """Queue one frame; `mark` is where the client stands in the journal then. `flush` sends it."""
+        """Queue one frame for `flush`. `mark`: the client's position in the journal after it."""
         self.last = Position(self.last.number + 1, mark)
         entry = Entry(self.last, frame, kind, fields)
         if frame is not None and len(frame) >= LARGE:
@@ -146,18 +148,18 @@ class Stream:
         self.waiting_size += entry.size
 
     def limit(self, *, window: int, keep: int) -> None:
-        """Keep at most so many bytes from here on, as in the constructor."""
+        """Change the bounds of the constructor."""
         self._window, self._keep = window, keep
         self._forget()
 
-    def stand(self, mark: Mark) -> None:
-        """It is known where in the journal the client stands once it has read everything."""
+    def set_mark(self, mark: Mark) -> None:
+        """Set the client's position in the journal after all events."""
         if not self._waiting and self._at.number == self.last.number:
             self._at = Position(self.last.number, mark)
         self.last = Position(self.last.number, mark)
 
     def flush(self) -> None:
-        """Send what waits, as far as it is read."""
+        """Send waiting events, as fast as the client reads."""
         receiver, waiting = self.receiver, self._waiting
         if receiver is None or not waiting:
             return
@@ -208,10 +210,10 @@ class Stream:
             self._kept_size -= entry.size
             self._forgotten = entry.position.number
 
-    # --- going on ----------------------------------------------------------------------------------
+    # --- resuming ----------------------------------------------------------------------------------
 
     def rewind(self, position: Position) -> bool:
-        """Let everything behind a position be sent again; whether all of it is here."""
+        """Queue all events after a position again. Return false if some of them are gone."""
         number = self._place(position)
         first = self._sent[0].position.number if self._sent else self._at.number + 1
         if not first - 1 <= number <= self._at.number:
@@ -225,12 +227,12 @@ class Stream:
         return True
 
     def can_restart(self, position: Position) -> bool:
-        """Whether all that the journal does not give, and that stood behind a position, is here."""
+        """Whether all events after a position that are not in the journal are still kept."""
         return self._forgotten <= self._place(position) <= self.last.number
 
     def restart(self, position: Position) -> list[Put]:
-        """The journal will be gone through from a position on; what stood behind that beside the journal is
-        returned."""
+        """Drop all events, because the journal is replayed from a position. Return the later events that are
+        not in the journal."""
         number = self._place(position)
         entries = [*self._kept, *self._sent, *self._waiting]
         for queue in (self._kept, self._sent, self._waiting):
@@ -247,8 +249,8 @@ class Stream:
         ]
 
     def _place(self, position: Position) -> int:
-        """The number of a position, as they count since the last restart; who was there when that was made
-        got nothing of what was sent since then. -1 for what was before."""
+        """Return the number of a position since the last restart; -1 for an earlier position. The position of
+        the restart itself is the last event before it: a client there got nothing that was sent since."""
         if self._restarted is None:
             return position.number
         since, last = self._restarted
@@ -259,14 +261,14 @@ class Stream:
     # --- receivers ---------------------------------------------------------------------------------
 
     def attach(self, exchange: Exchange) -> None:
-        """Send to this one from now on, and to nobody else."""
+        """Send to this client, and end the exchange of the previous one."""
         before, self.receiver = self.receiver, exchange
         self._written = 0
         if before is not None:
             before.on_gone = before.on_room = lambda: None
             before.end()
         exchange.begin(HEADERS)
-        # Who is cut before the first event knows from where to go on.
+        # A client that is cut before the first event can resume from here.
         exchange.write(encode_event(None, id=str(self._at)))
         exchange.on_room = self.flush
         self.flush()
@@ -286,5 +288,5 @@ class Stream:
 
 
 def _on_one_line(frame: bytes) -> bytes:
-    """The same JSON without line breaks: those stand only between its values."""
+    """Return the same JSON without line breaks, which occur only between its values."""
     return frame.replace(b"\r", b" ").replace(b"\n", b" ") if b"\n" in frame or b"\r" in frame else frame

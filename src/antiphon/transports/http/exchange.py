@@ -1,46 +1,48 @@
-"""Exchange: one HTTP request and its answer.
+"""Exchange: one HTTP request and its response.
 
-`HttpSocket` reads requests within limits and does not know what is asked for. A `Handler` answers and does
-not know how the answer is written.
+`HttpSocket` reads requests within limits and knows no paths. A `Handler` responds and knows no sockets.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, field
 
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
 
+if TYPE_CHECKING:  # a client uses this module without a server
+    from aiohttp.web_protocol import RequestHandler
+
 HEAD_BOUND = 64 * 1024
 EVENTS = "text/event-stream"
-DEFAULT_HELD = 2 * DEFAULT_BOUND
+DEFAULT_INCOMPLETE = 2 * DEFAULT_BOUND
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a client may take of a server with its requests."""
+    """Bounds of the requests of a client."""
 
     head: int = HEAD_BOUND
     """Bytes of a request line and its headers."""
     body: int = DEFAULT_BOUND
-    held: int = DEFAULT_HELD
-    """Bytes of bodies and WebSocket messages that are not complete yet, of all clients with one token."""
+    incomplete: int = DEFAULT_INCOMPLETE
+    """Bytes of incomplete bodies and WebSocket messages of all clients with one token."""
     head_seconds: float = 10.0
-    """Until a head that has begun is there."""
+    """Seconds until a head is complete."""
     body_seconds: float = 30.0
-    """Until a body is there, or the next part of a large one."""
+    """Seconds until a body, or the next part of a large body, is complete."""
     idle_seconds: float = 75.0
-    """That a socket may stay without a request."""
+    """Seconds that a socket may be open without a request."""
 
     def body_of(self, head: Head) -> int:
         return self.body if head.most is None else min(head.most, self.body)
 
 
 class Headers(Mapping[str, str]):
-    """By their names, however those are written. What comes several times is one list, with commas."""
+    """Headers by their case-insensitive names. Values of repeated headers are joined with commas."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._values: dict[str, str] = {}
@@ -61,18 +63,18 @@ class Headers(Mapping[str, str]):
 
 
 class Head(Struct):
-    """As much of a request as there is before its body; where it was refused earlier, what there was."""
+    """The head of a request. Fields that were not read before a refusal have their defaults."""
 
     method: str = ""
     path: str = ""
-    """Without its query."""
+    """The path without the query."""
     headers: Headers = field(default_factory=lambda: Headers(()))
     who: Any = None
-    """Whose request it is, once that was checked."""
+    """The identity of the client, once it was checked."""
     peer: str = ""
-    """The address it came from."""
+    """The address of the client."""
     most: int | None = None
-    """Bytes that its body may have at most, where that is less than the server takes of others."""
+    """Bytes of the largest body, where that is less than `Limits.body`."""
 
 
 class Reply(Struct, frozen=True):
@@ -86,14 +88,13 @@ class Reply(Struct, frozen=True):
 
     @property
     def measured(self) -> dict[str, str]:
-        """Its headers, with the length of its body; but where there is none, and its length would be that
-        of another answer."""
+        """The headers with `Content-Length`, except for a status that has no body."""
         length = {} if self.status in (204, 304) else {"Content-Length": str(len(self.body))}
         return {**self.headers, **length}
 
 
 def plain(status: int, text: str = "", **headers: str) -> Reply:
-    """A status and a line of text."""
+    """Make a response of a status and a line of text."""
     said = text or HTTPStatus(status).phrase
     named = {name.replace("_", "-").title(): value for name, value in headers.items()}
     return Reply(status, f"{said}\n".encode(), {"Content-Type": "text/plain; charset=utf-8", **named})
@@ -103,55 +104,82 @@ def json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> 
     return Reply(status, body, {"Content-Type": "application/json", **(headers or {})})
 
 
-class Exchange(ABC):
-    """Answered once, by `reply`, or by `begin` and as many `write` as there are until `end`."""
+class Exchange:
+    """One request and its response. A handler calls `reply`, or `begin`, any number of `write`, and `end`."""
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, head: Head, socket: RequestHandler, *, chunked: bool) -> None:
+        """`chunked`: whether the pieces of a body are sent as HTTP/1.1 chunks."""
         self.head = head
         self.gone = False
-        """Whether nobody is there any more to be answered."""
+        """Whether the client has closed the socket."""
         self.on_gone: Callable[[], None] = lambda: None
         self.on_room: Callable[[], None] = lambda: None
-        """Called when `congested` is over."""
+        """Called when `congested` becomes false."""
+        self._socket = socket
+        self._chunked = chunked
+        loop = asyncio.get_running_loop()
+        self.begun: asyncio.Future[Reply | Mapping[str, str]] = loop.create_future()
+        """The whole response, or the headers of a response whose body follows in pieces."""
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self._early: list[bytes] | None = []
+        """Pieces of the body that were written before the headers; `None` after that."""
 
-    @abstractmethod
-    def reply(self, reply: Reply) -> None: ...
+    def reply(self, reply: Reply) -> None:
+        self._begin(reply)
 
-    @abstractmethod
     def begin(self, headers: Mapping[str, str]) -> None:
-        """Answer 200, with a body that is still to come."""
+        """Respond with status 200 and a body that follows."""
+        self._begin(headers)
 
-    @abstractmethod
-    def write(self, data: bytes) -> None: ...
+    def _begin(self, response: Reply | Mapping[str, str]) -> None:
+        if not self.begun.done():
+            self.begun.set_result(response)
 
-    @abstractmethod
+    def write(self, data: bytes) -> None:
+        if self._early is not None:
+            self._early.append(data)
+        elif data and not self.gone and self._socket.transport is not None:
+            self._socket.transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
+
+    def flush(self) -> None:
+        """Write the early pieces of the body. The headers have been written."""
+        early, self._early = self._early, None
+        self.write(b"".join(early or ()))
+        if not self.congested:
+            self.on_room()
+
     def end(self) -> None:
-        """There is no more of the body."""
+        """End the body."""
+        if not self.ended.done():
+            self.ended.set_result(None)
 
-    @abstractmethod
     def abort(self) -> None:
-        """Break it off: the other side sees that something is missing."""
+        """Close the socket, so that the client sees an incomplete response."""
+        if self._socket.transport is not None:
+            self._socket.transport.abort()
 
     @property
-    @abstractmethod
     def congested(self) -> bool:
-        """Whether more is on its way than is being read."""
+        """Whether the client reads more slowly than the handler writes."""
+        return bool(self._early) or self._socket.writing_paused
 
     def lose(self) -> None:
-        """The other side is gone."""
+        """Note that the client has closed the socket."""
         if not self.gone:
             self.gone = True
             self.on_gone()
+        self._begin(Reply(500))  # ends the wait for `begun`; no client reads it
+        self.end()
 
 
 class Handler(Protocol):
     def admit(self, head: Head) -> Reply | None:
-        """What can be answered by the head alone, before any of a body is read; `None` to go on."""
+        """Return a response that needs only the head, before the body is read; `None` to continue."""
 
     async def answer(self, exchange: Exchange, body: bytes) -> None: ...
 
     def refused(self, head: Head, status: int) -> None:
-        """Somebody who got past the head, or not even that far, took too much of us, or too long."""
+        """Note that the server refused a request itself: it was malformed, too large or too slow."""
 
 
 def wants_websocket(head: Head) -> bool:

@@ -1,4 +1,4 @@
-"""HttpListener: a listening socket for HTTP/1.1 and WebSockets, and all the sockets it has accepted."""
+"""HttpListener: a listening socket for HTTP/1.1 and WebSockets, and the sockets that it has accepted."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ ALPN = ["http/1.1"]
 TLS_SECONDS = 10.0
 """Seconds for a TLS handshake."""
 CLOSE_SECONDS = 2.0
-"""Seconds for responses that are under way when the listener ends."""
+"""Seconds for unfinished responses when the listener ends."""
 NO_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class HttpListener:
-    """`port` is the one it got, `sockets` are those that are open."""
+    """A listening socket. `port` is the port that it got."""
 
-    def __init__(self, server: asyncio.Server, sockets: Set[GuardedSocket], faults: SocketFaults) -> None:
+    def __init__(self, server: asyncio.Server, sockets: Set[GuardedSocket], requests: HttpRequests) -> None:
         self._server = server
         self.sockets = sockets
-        self.faults = faults
-        """Exceptions that ended sockets."""
+        """The open sockets, HTTP and WebSocket."""
+        self.faults = requests.faults
+        """Counts exceptions that ended sockets."""
+        self.counts = requests.counts
+        """Counts answered requests."""
         self.port: int = server.sockets[0].getsockname()[1]
 
     def stop(self) -> None:
@@ -37,19 +40,13 @@ class HttpListener:
 
 @contextlib.asynccontextmanager
 async def listening(
-    requests: HttpRequests,
-    faults: SocketFaults,
-    host: str,
-    port: int,
-    *,
-    tls: ssl.SSLContext | None,
-    bounds: SocketBounds | None = None,
+    requests: HttpRequests, host: str, port: int, *, tls: ssl.SSLContext | None, bounds: SocketBounds
 ) -> AsyncIterator[HttpListener]:
-    """Accept sockets inside the block, and close those that are left at its end."""
+    """Accept sockets inside the block, and close the remaining ones at its end."""
     sockets: set[GuardedSocket] = set()
 
     def accept() -> GuardedSocket:
-        return GuardedSocket(HttpSocket(requests), faults, bounds=bounds, sockets=sockets)
+        return GuardedSocket(HttpSocket(requests), requests.faults, bounds=bounds, sockets=sockets)
 
     if tls is not None:
         tls.set_alpn_protocols(ALPN)
@@ -58,23 +55,23 @@ async def listening(
     server = await loop.create_server(
         accept, host, port, ssl=tls, ssl_handshake_timeout=seconds, ssl_shutdown_timeout=seconds
     )
-    listener = HttpListener(server, sockets, faults)
+    listener = HttpListener(server, sockets, requests)
     try:
-        with _noted_accept_failures(loop, faults):
+        with _count_accept_failures(loop, requests.faults):
             yield listener
     finally:
         listener.stop()
         requests.server.pre_shutdown()
         await requests.server.shutdown(CLOSE_SECONDS)
         await asyncio.gather(*[socket.aclose(CLOSE_SECONDS) for socket in tuple(sockets)])
-        faults.close()
+        requests.faults.close()
 
 
 @contextlib.contextmanager
-def _noted_accept_failures(loop: asyncio.AbstractEventLoop, faults: SocketFaults) -> Iterator[None]:
-    """Count sockets that cannot be accepted because descriptors or memory ran out.
+def _count_accept_failures(loop: asyncio.AbstractEventLoop, faults: SocketFaults) -> Iterator[None]:
+    """Count sockets that cannot be accepted because file descriptors or memory ran out.
 
-    asyncio tries again after a second, and logs each attempt: a hundred lines a second. uvloop accepts such
+    asyncio retries after a second and logs each attempt: a hundred lines a second. uvloop accepts such
     sockets with a spare descriptor, closes them, and reports nothing.
     """
     before = loop.get_exception_handler()
@@ -82,7 +79,7 @@ def _noted_accept_failures(loop: asyncio.AbstractEventLoop, faults: SocketFaults
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if "socket" in context and isinstance(error, OSError) and error.errno in NO_RESOURCES:
-            faults.note(error, "a client was not accepted")
+            faults.note(error, "client not accepted")
         elif before is not None:
             before(loop, context)
         else:

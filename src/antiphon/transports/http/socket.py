@@ -1,7 +1,7 @@
 """HttpSocket: one socket that speaks HTTP/1.1, read and written by aiohttp.
 
-aiohttp parses requests, keeps connections alive and writes responses. Here are the deadline of a head, the
-refusal of what is no request, and the way from a request of aiohttp's to an `Exchange` and its handler.
+aiohttp parses requests, keeps connections alive and writes responses. This module adds the deadline of a
+request head, the refusal of malformed requests, and the `Exchange` through which a handler responds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import errno
 import resource
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, cast
 
 from aiohttp.http import HttpVersion10, HttpVersion11
@@ -32,21 +32,21 @@ from antiphon.transports.http.exchange import (
     plain,
     wants_websocket,
 )
-from antiphon.transports.http.held_bytes import HeldBytes
-from antiphon.transports.http.tally import Tally
+from antiphon.transports.http.incomplete_input import IncompleteInput
+from antiphon.transports.http.request_counts import RequestCounts
 
 FIELD = 16 * 1024
-"""Bytes of the request line, and of one header."""
+"""Bytes of the request line, and of each header."""
 FIELDS = 100
 READ_SIZE = 64 * 1024
 LAST_SECONDS = 2.0
-"""Seconds for which the rest of a refused body is read, so that the client reads the refusal."""
+"""Seconds for which the server reads the rest of a refused body, so that the client reads the refusal."""
 SERVER = {"Server": "antiphon"}
 RESERVE = 64
-"""File descriptors that clients cannot take: the process needs them for files and child processes."""
+"""File descriptors that clients cannot use: the process needs them for files and child processes."""
 
 Upgrade = Callable[[Head, BaseRequest], Reply | None]
-"""Opens the WebSocket that a request asks for, or answers why not."""
+"""Opens the WebSocket that a request asks for, or returns the refusal."""
 
 
 class HttpSocket(RequestHandler):
@@ -55,21 +55,21 @@ class HttpSocket(RequestHandler):
         super().__init__(
             requests.server,
             loop=asyncio.get_running_loop(),
-            keepalive_timeout=limits.idle_seconds + limits.head_seconds,  # the deadlines here come first
-            access_log=None,  # type: ignore[arg-type]  # aiohttp's word for none
+            keepalive_timeout=limits.idle_seconds + limits.head_seconds,  # the deadlines below are shorter
+            access_log=None,  # type: ignore[arg-type]  # aiohttp accepts None
             max_line_size=min(FIELD, limits.head),
             max_field_size=min(FIELD, limits.head),
             max_headers=FIELDS,
             lingering_time=LAST_SECONDS,
             read_bufsize=READ_SIZE,
-            auto_decompress=False,  # a body is bounded as it was sent
+            auto_decompress=False,  # the bound is for the body as sent
         )
         self._requests = requests
-        self._exchange: HttpExchange | None = None
+        self._exchange: Exchange | None = None
         self._answered = 0
-        """Requests that were answered, of those that aiohttp has read."""
+        """Answered requests, of those that aiohttp has read."""
         self._head_size = 0
-        """Bytes of the head that has begun; 0 where none has."""
+        """Bytes of an incomplete head; 0 if there is none."""
         self._timer: asyncio.TimerHandle | None = None
         self.peer = ""
         """The address at the other end of the socket."""
@@ -100,7 +100,7 @@ class HttpSocket(RequestHandler):
 
     def eof_received(self) -> None:
         if self._exchange is not None:
-            self._exchange.lose()  # a client that does not wait for the response does not get one
+            self._exchange.lose()  # a client that closes its side gets no response
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._expect(None)
@@ -116,25 +116,25 @@ class HttpSocket(RequestHandler):
 
     @property
     def upgrading(self) -> bool:
-        """Whether aiohttp reads nothing behind the request, because it asks for another protocol."""
+        """Whether aiohttp stopped reading after the request, because it asks for another protocol."""
         return self._upgraded
 
     def hand_over(self, protocol: asyncio.Protocol) -> None:
-        """Let a protocol that is not HTTP go on with the socket, from behind the request."""
+        """Give the socket to another protocol, with the input after the request."""
         transport, unread = cast(GuardedSocket, self.transport), self._message_tail
         self.transport = None
-        self.connection_lost(None)  # for aiohttp
+        self.connection_lost(None)  # aiohttp releases the socket
         transport.set_protocol(protocol, unread)
 
     # --- the deadline of a head --------------------------------------------------------------------
 
     @property
     def _idle(self) -> bool:
-        """Whether what comes next is a head, and not the body of a request that was read."""
+        """Whether the next input is a head, and not the body of an earlier request."""
         return self._answered == self._request_count and not (self._close or self._force_close)
 
     def _expect(self, seconds: float | None) -> None:
-        """Set the time until which the next head has to be there."""
+        """Set the deadline of the next head; `None` removes it."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if seconds is None else self._loop.call_later(seconds, self._too_late)
@@ -143,12 +143,12 @@ class HttpSocket(RequestHandler):
         if self._head_size:
             self.refuse_head(408)
         elif self.transport is not None and self.transport.get_write_buffer_size():
-            self._expect(self._requests.limits.idle_seconds)  # the client still reads the response
+            self._expect(self._requests.limits.idle_seconds)  # the client is still reading the response
         else:
-            self.force_close()  # nothing was asked
+            self.force_close()  # no request was sent
 
     def refuse_head(self, status: int) -> None:
-        """Answer a head that is not complete."""
+        """Refuse a head that is incomplete, and close the socket."""
         self._requests.refused(Head(peer=self.peer), status)
         reply, transport = plain(status), self.transport
         self._expect(None)
@@ -162,7 +162,7 @@ class HttpSocket(RequestHandler):
     # --- one request after another -----------------------------------------------------------------
 
     @contextlib.contextmanager
-    def answering(self, exchange: HttpExchange) -> Any:
+    def answering(self, exchange: Exchange) -> Any:
         self._expect(None)
         self._exchange = exchange
         try:
@@ -180,7 +180,7 @@ class HttpSocket(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> StreamResponse:
-        """Answer what is no request (400), and what a handler raised."""
+        """Respond to a malformed request (400), or to an exception of a handler."""
         if status == 400 and isinstance(exc, LineTooLong):
             status = 431
         if status < 500:
@@ -188,7 +188,7 @@ class HttpSocket(RequestHandler):
         elif exc is not None and not isinstance(exc, ConnectionError):
             self._requests.faults.note(exc, f"request of {self.peer}")
         if request.writer.output_size > 0:
-            raise ConnectionError("the response has begun")
+            raise ConnectionError("the response was partly sent; closing the socket")
         response = as_response(plain(status))
         response.force_close()
         return response
@@ -203,31 +203,25 @@ class HttpRequests:
     """Answers the requests of all sockets of a server."""
 
     def __init__(
-        self,
-        handler: Handler,
-        limits: Limits,
-        tally: Tally,
-        faults: SocketFaults,
-        held: HeldBytes,
-        upgrade: Upgrade | None = None,
+        self, handler: Handler, limits: Limits, incomplete: IncompleteInput, upgrade: Upgrade
     ) -> None:
         self._handler = handler
         self.limits = limits
-        self._tally = tally
-        self.faults = faults
-        self._held = held
+        self.counts = RequestCounts()
+        self.faults = SocketFaults()
+        self._incomplete = incomplete
         self._upgrade = upgrade
         self.server = Server(self._handle)
-        """Where aiohttp knows its sockets."""
+        """aiohttp's registry of open sockets."""
 
     def refused(self, head: Head, status: int) -> None:
-        """Note a refusal that the handler does not know of."""
-        self._tally.add(head.method, status)
+        """Count a refusal that the handler has not seen, and report it to the handler."""
+        self.counts.add(head.method, status)
         self._handler.refused(head, status)
 
     def has_descriptors(self, transport: GuardedSocket) -> bool:
-        """Return whether a new socket leaves `RESERVE` file descriptors. The kernel gives out the lowest free
-        number, so a high one shows that nearly all are in use."""
+        """Return whether a new socket leaves `RESERVE` file descriptors. The kernel assigns the lowest free
+        number, so a high number means that nearly all are in use."""
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         handle = transport.get_extra_info("socket")
         if (
@@ -246,17 +240,17 @@ class HttpRequests:
             socket.refuse_head(400)
             return Response()
         head = read_head(request, socket.peer)
-        exchange = HttpExchange(head, request, socket)
+        exchange = Exchange(head, socket, chunked=request.version >= HttpVersion11)
         with socket.answering(exchange):
-            refusal = self._misfit(request)
+            refusal = self._check_head(request)
             if refusal is not None:
                 self._handler.refused(head, refusal.status)
             else:
                 refusal = self._handler.admit(head)
             if refusal is not None:
                 return self._respond(head, refusal, close=True)
-            if self._upgrade is not None and wants_websocket(head):
-                return self._open_websocket(head, request, self._upgrade)
+            if wants_websocket(head):
+                return self._open_websocket(head, request)
             try:
                 body = await self._body(head, request)
             except BodyRefused as refused:
@@ -264,8 +258,8 @@ class HttpRequests:
                 return self._respond(head, refused.reply, close=not refused.complete)
             return await self._answer(exchange, request, body)
 
-    def _misfit(self, request: BaseRequest) -> Reply | None:
-        """How a request is refused, by its head, that no handler shall see."""
+    def _check_head(self, request: BaseRequest) -> Reply | None:
+        """Return the refusal of a head that no handler may see, else `None`."""
         size = len(request.raw_path) + sum(len(name) + len(value) + 4 for name, value in request.raw_headers)
         if size > self.limits.head:
             return plain(431)
@@ -279,13 +273,13 @@ class HttpRequests:
             return plain(400, "The target of a request is a path.")
         return None
 
-    def _open_websocket(self, head: Head, request: BaseRequest, upgrade: Upgrade) -> StreamResponse:
-        refused = plain(400) if request.can_read_body else upgrade(head, request)
+    def _open_websocket(self, head: Head, request: BaseRequest) -> StreamResponse:
+        refused = plain(400) if request.can_read_body else self._upgrade(head, request)
         if refused is not None:
             self._handler.refused(head, refused.status)
             return self._respond(head, refused, close=True)
-        self._tally.add(head.method, 101)
-        return Response()  # aiohttp has no socket any more that it could write it to
+        self.counts.add(head.method, 101)
+        return Response()  # aiohttp does not write it: it has no socket any more
 
     async def _body(self, head: Head, request: BaseRequest) -> bytes:
         if not request.can_read_body:
@@ -297,21 +291,21 @@ class HttpRequests:
             most=bound * (SKIPPED if head.most is None else 1),
             seconds=self.limits.body_seconds,
             who=head.who,
-            held=self._held,
+            incomplete=self._incomplete,
         )
 
-    async def _answer(self, exchange: HttpExchange, request: BaseRequest, body: bytes) -> StreamResponse:
+    async def _answer(self, exchange: Exchange, request: BaseRequest, body: bytes) -> StreamResponse:
         head = exchange.head
         try:
             await self._handler.answer(exchange, body)
         except Exception as error:
-            self.faults.note(error, f"{head.method} {head.path} could not be answered")
+            self.faults.note(error, f"{head.method} {head.path}: handler failed")
             exchange.abort()
-            raise ConnectionError("the request could not be answered") from error
+            raise ConnectionError(f"the handler of {head.method} {head.path} failed") from error
         begun = await exchange.begun
         if isinstance(begun, Reply):
             return self._respond(head, begun)
-        self._tally.add(head.method, 200)
+        self.counts.add(head.method, 200)
         response = StreamResponse(headers={**begun, **SERVER})
         await response.prepare(request)
         exchange.flush()
@@ -320,7 +314,7 @@ class HttpRequests:
         return response
 
     def _respond(self, head: Head, reply: Reply, *, close: bool = False) -> Response:
-        self._tally.add(head.method, reply.status)
+        self.counts.add(head.method, reply.status)
         response = as_response(reply)
         if close:
             response.force_close()
@@ -332,64 +326,11 @@ def as_response(reply: Reply) -> Response:
 
 
 def read_head(request: BaseRequest, peer: str) -> Head:
-    """The head of a request. This is where its peer is named."""
-    headers = Headers((name, _valid(value)) for name, value in request.headers.items())
-    return Head(request.method, _valid(request.raw_path).partition("?")[0], headers, peer=peer)
+    """Return the head of a request from the address `peer`."""
+    headers = Headers((name, _as_utf8(value)) for name, value in request.headers.items())
+    return Head(request.method, _as_utf8(request.raw_path).partition("?")[0], headers, peer=peer)
 
 
-def _valid(text: str) -> str:
-    """Text that can be written down, whatever bytes aiohttp found."""
+def _as_utf8(text: str) -> str:
+    """Replace bytes that aiohttp could not decode, so that the text can be encoded again."""
     return text.encode(errors="surrogateescape").decode(errors="replace")
-
-
-class HttpExchange(Exchange):
-    def __init__(self, head: Head, request: BaseRequest, socket: HttpSocket) -> None:
-        super().__init__(head)
-        self._socket = socket
-        self._chunked = request.version >= HttpVersion11
-        loop = asyncio.get_running_loop()
-        self.begun: asyncio.Future[Reply | Mapping[str, str]] = loop.create_future()
-        """The whole response, or the headers of one whose body is written bit by bit."""
-        self.ended: asyncio.Future[None] = loop.create_future()
-        self._early: list[bytes] | None = []
-        """Parts of the body that came before the headers were written."""
-
-    def reply(self, reply: Reply) -> None:
-        self._begin(reply)
-
-    def begin(self, headers: Mapping[str, str]) -> None:
-        self._begin(headers)
-
-    def _begin(self, response: Reply | Mapping[str, str]) -> None:
-        if not self.begun.done():
-            self.begun.set_result(response)
-
-    def write(self, data: bytes) -> None:
-        if self._early is not None:
-            self._early.append(data)
-        elif data and not self.gone and self._socket.transport is not None:
-            self._socket.transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
-
-    def flush(self) -> None:
-        """The headers are written: from now on, `write` writes."""
-        early, self._early = self._early, None
-        self.write(b"".join(early or ()))
-        if not self.congested:
-            self.on_room()
-
-    def end(self) -> None:
-        if not self.ended.done():
-            self.ended.set_result(None)
-
-    def abort(self) -> None:
-        if self._socket.transport is not None:
-            self._socket.transport.abort()
-
-    @property
-    def congested(self) -> bool:
-        return bool(self._early) or self._socket.writing_paused
-
-    def lose(self) -> None:
-        super().lose()
-        self._begin(Reply(500))  # whoever waits for it goes on; nobody reads it
-        self.end()

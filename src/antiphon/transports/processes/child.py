@@ -1,7 +1,7 @@
-"""A child process as a transport: started in a group of its own, never left behind.
+"""A child process as a transport.
 
-It ends in steps: its stdin is closed, then it is asked to terminate, then it is killed; the last two
-reach its whole process group. On Linux the kernel kills it when this process dies, however that happens.
+`aclose` ends it in steps: it closes stdin, then sends SIGTERM, then SIGKILL to the whole process group. On
+Linux the kernel kills the child when this process dies for any reason.
 """
 
 from __future__ import annotations
@@ -11,28 +11,25 @@ import contextlib
 import os
 import signal
 import subprocess
-import threading
-import warnings
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Self
 
-from antiphon.errors import SpawnFailed
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
 from antiphon.transports.pipes import PipeTransport, widen
-from antiphon.transports.processes.environment import child_environment
-from antiphon.transports.processes.groups import die_with_us, living, signal_group
+from antiphon.transports.processes.groups import signal_group, start_process, watch_exit
+from antiphon.transports.processes.process import signal_name
 
 GRACE = 2.0
-"""Seconds a child gets to end by itself, and again after being asked to."""
-LAST_WORDS = 0.5
-"""Seconds that are waited for the exit code and the rest of stderr once stdout has ended."""
+"""Seconds that a child gets to end after each step of `aclose`."""
+EXIT_SECONDS = 0.5
+"""Seconds to wait for the exit code and the rest of stderr once stdout has ended."""
 STDERR_LINES = 50
 STDERR_LINE_LENGTH = 2000
 
 
 class _StderrTail(asyncio.Protocol):
-    """Reads a child's stderr for ever, and keeps the last of it."""
+    """Reads a child's stderr to its end, and keeps the last lines."""
 
     def __init__(self, on_line: Callable[[str], None] | None) -> None:
         self.lines: deque[str] = deque(maxlen=STDERR_LINES)
@@ -68,7 +65,7 @@ class _StderrTail(asyncio.Protocol):
 
 
 class ChildTransport(PipeTransport):
-    """Speaks over the stdin and stdout of a command it started."""
+    """Speaks over the stdin and stdout of a command that it starts."""
 
     def __init__(self, command: Sequence[str], *, bound: int, grace: float) -> None:
         super().__init__(bound=bound)
@@ -77,7 +74,7 @@ class ChildTransport(PipeTransport):
         self._exited = asyncio.Event()
         self._process: subprocess.Popen[bytes]
         self._stderr: _StderrTail
-        self._last_words: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
         self._closing: asyncio.Future[None] | None = None
 
     @classmethod
@@ -91,35 +88,23 @@ class ChildTransport(PipeTransport):
         grace: float = GRACE,
         on_stderr: Callable[[str], None] | None = None,
     ) -> Self:
-        """Start `command`. `env` is added to what it inherits (`child_environment`); `on_stderr` sees each
-        line."""
-        if isinstance(command, str | bytes) or not command:
-            raise SpawnFailed("a command is a non-empty list of strings")
+        """Start `command`. Raises `SpawnFailed`.
+
+        `env` is added to the inherited environment (`child_environment`).
+        `bound`: bytes of the longest line that is accepted.
+        `grace`: seconds for each step of `aclose`.
+        `on_stderr` gets each line of stderr.
+        """
+        pipe = subprocess.PIPE
+        process = start_process(command, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe)
         self = cls(command, bound=bound, grace=grace)
-        try:
-            with warnings.catch_warnings():
-                # Forking beside threads is safe here: the child calls prctl and nothing else.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                self._process = subprocess.Popen(
-                    self._command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    bufsize=0,
-                    cwd=cwd,
-                    env=child_environment(env),
-                    start_new_session=True,
-                    preexec_fn=die_with_us(),
-                )
-        except OSError as error:
-            raise SpawnFailed(f"cannot start {self._command[0]!r}: {error.strerror or error}") from error
-        living.add(self._process.pid)
+        self._process = process
         await self._connect(on_stderr)
         return self
 
     async def _connect(self, on_stderr: Callable[[str], None] | None) -> None:
         loop = asyncio.get_running_loop()
-        self._watch(loop)
+        watch_exit(self._process, self._on_exit)
         self._stderr = _StderrTail(on_stderr)
         stdin, stdout, stderr = _pipes(self._process)
         for pipe in (stdin, stdout):
@@ -130,38 +115,13 @@ class ChildTransport(PipeTransport):
             await loop.connect_write_pipe(lambda: self._writer, stdin)
         except BaseException:
             signal_group(self._process.pid, signal.SIGKILL)
-            await self._exited.wait()  # nothing is left of it when this is told
+            await self._exited.wait()  # the child has ended before the caller gets the error
             raise
 
-    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Set `_exited` when the child ends: by its pidfd where there are such, else from a thread."""
-        try:
-            pidfd = os.pidfd_open(self._process.pid)
-        except (AttributeError, OSError):
-
-            def wait() -> None:
-                self._process.wait()
-                with contextlib.suppress(RuntimeError):  # the loop is gone, and so is whoever waited
-                    loop.call_soon_threadsafe(self._on_exit)
-
-            threading.Thread(target=wait, name=f"wait-{self._process.pid}", daemon=True).start()
-            return
-
-        def readable() -> None:
-            loop.remove_reader(pidfd)
-            os.close(pidfd)
-            self._process.wait()
-            self._on_exit()
-
-        loop.add_reader(pidfd, readable)
-
     def _on_exit(self) -> None:
-        # Whatever it started and left in its group goes with it.
-        signal_group(self._process.pid, signal.SIGKILL)
-        living.discard(self._process.pid)
         self._exited.set()
-        # A stranger may still hold its stdout open: what the child itself wrote is there by now.
-        asyncio.get_running_loop().call_later(LAST_WORDS, self._reader.close)
+        # Another process may hold the stdout open. Everything that the child wrote is in the pipe by now.
+        asyncio.get_running_loop().call_later(EXIT_SECONDS, self._reader.close)
 
     @property
     def pid(self) -> int:
@@ -173,16 +133,16 @@ class ChildTransport(PipeTransport):
 
     def _reading_ended(self, reason: str) -> None:
         self._note_end(reason)
-        self._last_words = asyncio.get_running_loop().create_task(self._hear_last_words())
+        self._ending = asyncio.get_running_loop().create_task(self._end_with_exit_code())
 
-    async def _hear_last_words(self) -> None:
-        """Its end is told with its exit code and its stderr, if those come at once."""
+    async def _end_with_exit_code(self) -> None:
+        """Report the end with the exit code and the rest of stderr, if they come within `EXIT_SECONDS`."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LAST_WORDS):
+            async with asyncio.timeout(EXIT_SECONDS):
                 await self._exited.wait()
                 await self._stderr.ended.wait()
         if self._exited.is_set() and self._closing is None:
-            self._end_reason = f"{self._command[0]} {_how(self._process.returncode)}"
+            self._end_reason = f"{self._command[0]} {_exit_reason(self._process.returncode)}"
         self._reader.delivery.end()
 
     async def aclose(self) -> None:
@@ -208,8 +168,8 @@ class ChildTransport(PipeTransport):
             self._reader.finish("closed by this side")
             self._reader.delivery.drop()
             self._stderr.close()
-            if self._last_words is not None:
-                self._last_words.cancel()
+            if self._ending is not None:
+                self._ending.cancel()
             self._closing.set_result(None)
 
 
@@ -220,10 +180,6 @@ def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[b
     return process.stdin, process.stdout, process.stderr
 
 
-def _how(code: int) -> str:
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"
+def _exit_reason(code: int) -> str:
+    killed = signal_name(code)
+    return f"exited with code {code}" if killed is None else f"was killed by {killed}"

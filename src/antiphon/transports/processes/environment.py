@@ -1,8 +1,7 @@
-"""The environment that a child process inherits: ours, without what belongs to Antiphon itself.
+"""The environment that a child process inherits: that of this process, without Antiphon's variables.
 
-`ANTIPHON_TOKEN` lets its holder into a hub. An agent, a terminal or an MCP server has no use for it, and may
-hand its environment on to anything. So no variable of the prefix is inherited but those listed here: a new
-secret is left out until somebody lists it.
+`ANTIPHON_TOKEN` gives access to a hub. Agents, terminals and MCP servers do not need it, and may pass their
+environment on. So a child inherits only the variables with the prefix that are listed here.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from collections.abc import Mapping
 
 PREFIX = "ANTIPHON_"
 INHERITED = frozenset({"ANTIPHON_HUB_MARK", "ANTIPHON_REHEARSAL_PACE", "ANTIPHON_WEB_RELOAD"})
-"""Variables of ours that are no secret and that children need: the mark by which orphans are found, and
-settings of the built-in agent and of the page."""
+"""Variables that are not secret and that children need: the mark by which a hub finds orphans, and settings
+of the built-in agent and of the page."""
 
 
 def child_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment for a child process: what it inherits, and what its caller `added` for it.
+    """Return the environment for a child process: the inherited variables and those that the caller `added`.
 
-    A variable that the caller names is passed on, whatever it is called.
+    Added variables are passed on whatever their names are.
     """
     inherited = {
         name: value

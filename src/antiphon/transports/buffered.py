@@ -1,4 +1,4 @@
-"""JoinedTransport: a delivery and an outbox joined into a transport, but for what is special about a link."""
+"""BufferedTransport: the base of transports that consist of a `Delivery` and an `Outbox`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from antiphon.errors import LocalError
 from antiphon.transports.base import Delivery, Framing, Outbox, Receive
 
 
-class JoinedTransport(ABC):
-    """Whoever inherits it writes frames in `_write`, and may read only while `_delivery` is open."""
+class BufferedTransport(ABC):
+    """A subclass writes frames in `_write`, and reads only while `_delivery` is open."""
 
     def __init__(self) -> None:
         self._delivery = Delivery()
@@ -40,7 +40,7 @@ class JoinedTransport(ABC):
         return None
 
     def send_framed(self, data: bytes) -> None:
-        raise LocalError("this transport frames nothing")
+        raise LocalError(f"{type(self).__name__}.framing is None: use send instead of send_framed")
 
     @property
     def congested(self) -> bool:
@@ -62,12 +62,12 @@ class JoinedTransport(ABC):
 
     @abstractmethod
     def _write(self, frames: Sequence[bytes]) -> None:
-        """Frames of one tick, in order."""
+        """Write the frames of one tick, in order."""
 
     @abstractmethod
     def _overflow(self, reason: str) -> None:
-        """End the link: the other side does not read."""
+        """End the link, because the peer does not read."""
 
     @abstractmethod
     def _flow(self) -> None:
-        """Whether the delivery is open may have changed."""
+        """Pause or resume reading: `_delivery.open` may have changed."""

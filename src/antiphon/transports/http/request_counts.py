@@ -1,4 +1,4 @@
-"""Tally: how many requests were answered how. Each is counted once, whatever its answer holds."""
+"""RequestCounts: how many requests a server answered, by method and status."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections import Counter
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "POST"})
 OTHER = "other"
-"""Any other method, and what was refused before it was known: whoever comes cannot make up more of them."""
+"""Any other method, or a request that was refused before its method was read. Clients cannot add labels."""
 REFUSALS = frozenset({401, 403, 408, 413, 429, 431, 503})
-"""Of those who are not let in, or take too much, or too long."""
+"""Statuses of clients that are not admitted, send too much, or take too long."""
 
 
-class Tally:
+class RequestCounts:
+    """Counts each request once, whatever its response contains."""
+
     def __init__(self) -> None:
         self._answers: Counter[tuple[str, int]] = Counter()
 
@@ -20,7 +22,7 @@ class Tally:
 
     @property
     def requests(self) -> Counter[tuple[str, str]]:
-        """By method and class of status, such as `2xx`; a WebSocket that was opened is `1xx`."""
+        """Requests by method and class of status, such as `2xx`. An opened WebSocket counts as `1xx`."""
         found: Counter[tuple[str, str]] = Counter()
         for (method, status), count in self._answers.items():
             found[method, f"{status // 100}xx"] += count
@@ -28,7 +30,7 @@ class Tally:
 
     @property
     def refused(self) -> Counter[int]:
-        """By status."""
+        """Refused requests by status."""
         found: Counter[int] = Counter()
         for (_, status), count in self._answers.items():
             if status in REFUSALS:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from antiphon.remote.websocket_server import websocket_server
+from antiphon.remote.websocket_server import ServerOptions, websocket_server
 from antiphon.transports.base import Inbox
-from antiphon.transports.paced import LARGE, SLICE, PacedWriter, share
+from antiphon.transports.sliced_writer import LARGE, SLICE, SlicedWriter, share
 from antiphon.transports.websocket import connect_websocket
 
 DEADLINE = 30.0
@@ -20,7 +20,7 @@ class Sink:
         self.room = room
         self.got = b""
         self.writes: list[int] = []
-        self.writer = PacedWriter(self.write)
+        self.writer = SlicedWriter(self.write)
 
     def write(self, data: bytes | memoryview) -> None:
         self.got += data
@@ -80,11 +80,14 @@ async def test_frames_behind_a_large_one_come_in_order_once_it_is_read() -> None
         sent.set()
         await done.wait()
 
-    async with asyncio.timeout(DEADLINE), websocket_server(serve, opens=False) as server:
+    async with (
+        asyncio.timeout(DEADLINE),
+        websocket_server(serve, options=ServerOptions(initialize_first=False)) as server,
+    ):
         client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
         await sent.wait()
         assert links[0].congested
-        assert links[0]._paced.size > 10_000_000, "it is not in the buffers of the transport"
+        assert links[0]._writer.size > 10_000_000, "it is not in the buffers of the transport"
         assert links[0]._transport.get_write_buffer_size() < 1_000_000
         inbox, got = Inbox(client), []
         while len(got) < 4:

@@ -1,8 +1,8 @@
-"""Paced writing: large data goes to a socket in slices, as fast as the other side reads.
+"""SlicedWriter: writes large data to a socket in slices, as fast as the peer reads.
 
-An asyncio transport copies what the operating system does not take at once. For a large frame and many slow
-clients that is a copy each. Here a link holds a reference and an offset instead, and links that are about to
-write the same large data hold the same bytes.
+An asyncio transport copies data that the operating system does not accept at once: for a large frame and many
+slow clients, one copy per client. A `SlicedWriter` keeps a reference and an offset instead, and links that
+write the same large data share the same bytes.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Callable
 from weakref import WeakValueDictionary
 
 SLICE = 128 * 1024
-"""Bytes that are handed to a transport at once."""
+"""Bytes that the transport gets at once."""
 LARGE = 2 * SLICE
-"""From this size on, links that hold the same data share it."""
+"""The size from which links share equal data."""
 
 
 class SharedBytes:
-    """Large data that is on its way over one link or several."""
+    """Large data that one or more links are writing."""
 
     __slots__ = ("__weakref__", "data")
 
@@ -26,20 +26,20 @@ class SharedBytes:
         self.data = data
 
 
-_on_their_way: WeakValueDictionary[bytes, SharedBytes] = WeakValueDictionary()
+_shared: WeakValueDictionary[bytes, SharedBytes] = WeakValueDictionary()
 
 
 def share(data: bytes) -> SharedBytes:
-    """The same data, as the one object that all links hold which have it on its way."""
-    found = _on_their_way.get(data)
+    """Return the object that all links share which are writing this data."""
+    found = _shared.get(data)
     if found is None:
-        found = _on_their_way[data] = SharedBytes(data)
+        found = _shared[data] = SharedBytes(data)
     return found
 
 
-class PacedWriter:
-    """Writes in order. `write` hands bytes to the transport; `pause` and `resume` say when that has enough,
-    and when it takes more."""
+class SlicedWriter:
+    """Writes in order. `write` hands bytes to the transport; its owner calls `pause` and `resume` as the
+    transport does."""
 
     def __init__(self, write: Callable[[bytes | memoryview], None]) -> None:
         self._write = write
@@ -48,7 +48,7 @@ class PacedWriter:
 
     @property
     def size(self) -> int:
-        """Bytes that the transport has not been handed yet."""
+        """Bytes that the transport has not got yet."""
         return sum([len(view) for _, view in self._waiting])
 
     def write(self, data: bytes) -> None:
@@ -57,25 +57,25 @@ class PacedWriter:
             return
         shared = share(data) if len(data) >= LARGE else None
         self._waiting.append((shared, memoryview(data if shared is None else shared.data)))
-        self._go_on()
+        self._write_slices()
 
     def pause(self) -> None:
         self._paused = True
 
     def resume(self) -> bool:
-        """Go on writing; whether the transport takes more than what waits here."""
+        """Continue to write. Return whether the transport accepts more than the waiting data."""
         self._paused = False
-        self._go_on()
+        self._write_slices()
         return not self._paused and not self._waiting
 
     def drop(self) -> None:
-        """Nothing more can be written."""
+        """Drop the waiting data."""
         self._waiting.clear()
 
-    def _go_on(self) -> None:
+    def _write_slices(self) -> None:
         waiting = self._waiting
         while waiting and not self._paused:
             shared, view = waiting.popleft()
             if len(view) > SLICE:
                 waiting.appendleft((shared, view[SLICE:]))
-            self._write(view[:SLICE])  # may pause
+            self._write(view[:SLICE])  # may call `pause`

@@ -1,4 +1,4 @@
-"""What MCP over ACP adds to the schema: the MCP revision inside, its `_meta` keys, the outer error codes."""
+"""MCP over ACP: the MCP revision, its `_meta` keys, and the error codes of ACP requests."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, Final
 
 MESSAGE: Final = "mcp/message"
 REVISION: Final = "2026-07-28"
-"""The one revision of MCP that is spoken inside (MCPACP-08)."""
+"""The only supported revision of MCP (MCPACP-08)."""
 REVISION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
 INFO_KEY: Final = "io.modelcontextprotocol/clientInfo"
 
 
-class BindingError(IntEnum):
-    """Outer errors, beside those of JSON-RPC (MCPACP-05); what an MCP server answers is never one."""
+class McpErrorCode(IntEnum):
+    """Errors of the ACP request, besides those of JSON-RPC (MCPACP-05), not those of an MCP server."""
 
     LIMIT = -33000
     UNKNOWN_SERVER = -33001
@@ -22,14 +22,14 @@ class BindingError(IntEnum):
 
 
 UNSUPPORTED_REVISION: Final = -32022
-"""What MCP itself answers to a revision that it does not speak."""
+"""MCP's error code for an unsupported revision."""
 INVALID_PARAMS: Final = -32602
 
 
 def with_inner_meta(
     params: dict[str, Any] | None, *, info: dict[str, Any], capabilities: dict[str, Any]
 ) -> dict[str, Any]:
-    """`params` of an MCP request as that revision wants them; what the caller gave stays."""
+    """Return the params of an MCP request with the `_meta` of that revision. Keys of the caller stay."""
     given = (params or {}).get("_meta")
     meta = {
         REVISION_KEY: REVISION,
@@ -41,7 +41,7 @@ def with_inner_meta(
 
 
 def inner_fault(params: dict[str, Any] | None) -> tuple[int, str, Any] | None:
-    """What is wrong with the `_meta` of an MCP request, as the inner error that answers it."""
+    """Return the MCP error for an invalid `_meta` of an MCP request, else `None`."""
     meta = (params or {}).get("_meta")
     meta = meta if isinstance(meta, dict) else {}
     revision = meta.get(REVISION_KEY)
