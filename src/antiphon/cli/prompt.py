@@ -23,7 +23,7 @@ from antiphon.cli.hub_client import noted_wait, tls_for, trust
 from antiphon.cli.output.screen import Screen, make_screen
 from antiphon.cli.output.streams import log_handler
 from antiphon.cli.program import print_note
-from antiphon.cli.questions import Terminal, make_answers
+from antiphon.cli.questions import Answers, Terminal
 from antiphon.client import (
     Client,
     ClientOptions,
@@ -98,7 +98,7 @@ class PromptRun:
     def __init__(self, request: PromptRequest, screen: Screen, terminal: Terminal | None) -> None:
         self._request = request
         self._screen = screen
-        self._answers = make_answers(request.allow, screen, terminal)
+        self._answers = Answers(request.allow, screen, terminal)
         self._known: KnownAgent | None = known_agent(request.agent) if request.agent else None
         self._name = self._called()
         self._turn: ClientTurn | None = None

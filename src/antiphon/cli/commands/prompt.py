@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any, Literal
 
 import click
 
@@ -87,35 +88,16 @@ class PromptCommand(AgentCommand):
 @click.option("-v", "--verbose", is_flag=True, help="Also print what the agent writes to stderr.")
 @click.pass_context
 def prompt(
-    ctx: click.Context,
-    words: tuple[str, ...],
-    cwd: str,
-    files: tuple[str, ...],
-    version: str | None,
-    allow: str | None,
-    json: bool,
-    timeout: float | None,
-    verbose: bool,
+    ctx: click.Context, /, words: tuple[str, ...], version: Literal["1", "2"] | None, **given: Any
 ) -> None:
     if len(words) > 1:
         raise click.UsageError(f"TEXT is one argument: quote it; an agent comes after --: -- {words[-1]}")
     text = _text(words)
     from antiphon.cli.prompt import PromptRequest, run_prompt
 
-    code = run_prompt(
-        PromptRequest(
-            text=text,
-            files=files,
-            agent=ctx.meta["agent"],
-            cwd=cwd,
-            version=None if version is None else 1 if version == "1" else 2,
-            allow=allow,
-            json=json,
-            timeout=timeout,
-            verbose=verbose,
-        )
-    )
-    ctx.exit(code)
+    wanted: dict[str | None, Literal[1, 2]] = {"1": 1, "2": 2}
+    request = PromptRequest(text=text, agent=ctx.meta["agent"], version=wanted.get(version), **given)
+    ctx.exit(run_prompt(request))
 
 
 def _text(words: tuple[str, ...]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -21,12 +21,11 @@ from rich.theme import Theme
 
 from antiphon.cli.exit_codes import Exit
 from antiphon.cli.output import descriptions as describe
-from antiphon.cli.output.console import STYLES, rendered
+from antiphon.cli.output.console import STYLES, SafeRenderable, rendered, safe_console
 from antiphon.cli.output.descriptions import LONGEST_NOTE, joined
 from antiphon.cli.output.permissions import COMMAND, PATCH, WORDS, PermissionSubjects, SubjectLine
 from antiphon.cli.output.remarks import Remarks
-from antiphon.cli.output.screen import FormView, PaintedForm
-from antiphon.cli.output.streams import safe_console, safe_renderable
+from antiphon.cli.output.screen import FormView
 from antiphon.cli.output.word_wrap import WIDEST, wrap_words
 from antiphon.cli.program import short_path
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
@@ -372,7 +371,27 @@ class PaintedScreen:
         took = duration(time.monotonic() - self._began)
         doing = self._waiting or ("working" if self._calls else "writing" if self._writing else "thinking")
         self._spinner.update(text=Text(f"{doing} · {took} · Ctrl-C stops", "faint"))
-        return safe_renderable(Group(*lines, Text(""), self._spinner))
+        return SafeRenderable(Group(*lines, Text(""), self._spinner))
+
+
+class PaintedForm:
+    """A `FormView` on a console; `put` prints its head."""
+
+    def __init__(self, console: Console, put: Callable[[list[Text]], None]) -> None:
+        self._print = console.print
+        self._put = put
+
+    def head(self, lines: Iterable[str]) -> None:
+        self._put([Text.assemble(("? ", "question"), ("\n  ".join(lines), "bold"))])
+
+    def ask(self, question: str, hint: str = "", choices: Iterable[str] = ()) -> None:
+        self._print(Text.assemble(f"  {question}", (f"  {hint}" if hint else "", "faint")))
+        for number, choice in enumerate(choices, 1):
+            self._print(Text.assemble((f"  {number} ", "bold"), choice))
+        self._print(Text("  › ", "question"), end="")
+
+    def remark(self, line: str) -> None:
+        self._print(Text(f"  {line}", "bad"))
 
 
 _PATCH = (
