@@ -32,6 +32,8 @@ from antiphon.client import Client, ClientSession, Permission, SessionEvent, Tur
 from antiphon.schema import v2
 from antiphon.text_safety import SafeWriter, safe_line
 from antiphon.transcripts import (
+    BOXES,
+    MARKS,
     MarkdownStream,
     Piece,
     block_text,
@@ -93,7 +95,7 @@ class PaintedScreen:
         self._session: ClientSession | None = None
         self._writing: tuple[str, str, MarkdownStream, SafeWriter] | None = None
         """The message that is being written: id, style, text, and the writer that makes it safe."""
-        self._said: dict[str, list[str]] = {}
+        self._shown = describe.ShownMessages()
         self._calls: dict[str, float] = {}
         """The running tool calls, and the time at which each began."""
         self._ended: set[str] = set()
@@ -233,23 +235,17 @@ class PaintedScreen:
         if self._writing is None or self._writing[:2] != (message_id, style):
             self._flush()
             self._writing = (message_id, style, MarkdownStream(), SafeWriter(printed=True))
-        self._said.setdefault(message_id, []).append(text)
+        self._shown.add(message_id, text)
         _, _, writing, writer = self._writing
         for piece in writing.write(writer.write(f"\n\n{text}\n\n" if apart else text)):
             self._print_piece(piece, style)
 
     def _replace(self, update: v2.AgentMessage | v2.AgentThought) -> None:
         """Print a whole message. If its beginning was printed already, print only the rest."""
-        if not isinstance(update.content, list):
-            return
         style = "none" if isinstance(update, v2.AgentMessage) else "thought"
-        said = "".join(self._said.pop(update.message_id, ()))
-        rest = describe.not_said(update.content, said)
-        if rest is None:
-            self.note(describe.changed(update))
-            said = ""
-            rest = describe.not_said(update.content, said) or []
-        self._said[update.message_id] = [said]
+        change, rest = self._shown.rest(update)
+        if change:
+            self.note(change)
         for text, apart in rest:
             self._write(update.message_id, style, text, apart=apart)
 
@@ -289,7 +285,7 @@ class PaintedScreen:
         call = self._session.fold.tools.get(call_id)
         assert call is not None
         status = str(call.status)
-        mark = (describe.MARKS.get(status, "◆") + " ", _STATUS_STYLE.get(status, "cyan"))
+        mark = (MARKS.get(status, "◆") + " ", _STATUS_STYLE.get(status, "cyan"))
         title = Text(call_title(call), "bold", no_wrap=True)
         about = [kind_text(call.kind), status if status in ("failed", "cancelled", "paused") else ""]
         if call_id in self._ended and status not in describe.FINISHED:
@@ -411,5 +407,5 @@ def _plan_lines(plan: Any) -> list[Text]:
     lines = []
     for status, text in plan_entries(plan):
         style = {"completed": "ok", "in_progress": "bold", "cancelled": "faint strike"}.get(status, "faint")
-        lines.append(Text.assemble((f"{describe.BOXES.get(status, '·')} ", style), (text, style)))
+        lines.append(Text.assemble((f"{BOXES.get(status, '·')} ", style), (text, style)))
     return lines
