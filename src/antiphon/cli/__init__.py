@@ -1,6 +1,5 @@
 """The `antiphon` command. `commands` has the command lines; the work is loaded when one is called."""
 
-import sys
 from pathlib import Path
 
 import click
@@ -14,7 +13,7 @@ from antiphon.cli.commands.prompt import prompt
 from antiphon.cli.commands.sessions import sessions
 from antiphon.cli.commands.token import token
 from antiphon.cli.output import streams
-from antiphon.cli.program import accept_stop_signals, command_line, print_note
+from antiphon.cli.program import accept_stop_signals, note_protocol_on_stdin
 
 
 @click.group(
@@ -72,9 +71,7 @@ def rehearse(data: str | None) -> None:
     from antiphon.rehearsal import make_agent
     from antiphon.stores import SQLiteStore
 
-    if sys.stdin.isatty():
-        advice = f"try `{command_line('prompt')} plan` instead, or end it with Ctrl-C"
-        print_note(f"this command speaks ACP on stdin and stdout; {advice}")
+    note_protocol_on_stdin("prompt plan")
     store = None
     if data is not None:
         make_private_folder(Path(data), ours=("sessions.db",))

@@ -61,7 +61,7 @@ def run_attach(
         ) as client:
             await attached.follow(client, await _chosen(client, session, agent))
 
-    code = run_reporting(work)
+    code = run_reporting(work())
     return attached.code if code in (Exit.DONE, Exit.CANCELLED) else code
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from antiphon.cli.commands import completion
@@ -18,6 +16,7 @@ from antiphon.cli.commands.options import (
     read_agents,
     read_versions,
     runs,
+    sessions_option,
 )
 
 
@@ -89,8 +88,8 @@ from antiphon.cli.commands.options import (
 )
 @access_options
 @click.option("-v", "--verbose", is_flag=True, help="Also print what the agents write to stderr.")
-@click.pass_context
-def serve(ctx: click.Context, /, **given: Any) -> None:
+@runs("serve.run_serve")
+def serve() -> None:
     """Run a hub: it serves agents to many clients at once.
 
     The hub stores its sessions. They outlive clients, connections and the hub itself. Everything after --
@@ -106,9 +105,6 @@ def serve(ctx: click.Context, /, **given: Any) -> None:
     Clients need the token in the file `token` of the data folder. Commands on this machine read it
     automatically. On SIGTERM the hub lets running turns end, then stops the agents.
     """
-    from antiphon.cli.serve import ServeOptions, run_serve
-
-    ctx.exit(run_serve(ServeOptions(**given)))
 
 
 @click.command(cls=AgentCommand, short_help="Connect an editor to the hub, over stdio.")
@@ -171,14 +167,7 @@ def attach() -> None:
     show_default=True,
     help="What the browser may do.",
 )
-@click.option(
-    "--session",
-    "sessions",
-    multiple=True,
-    metavar="ID",
-    help="Limit it to this session. May be repeated.",
-    shell_complete=completion.sessions,
-)
+@sessions_option
 @hub_options
 @runs("sessions.run_link")
 def link() -> None:

@@ -93,6 +93,14 @@ data_option = click.option(
 name_option = click.option(
     "--name", metavar="WHO", help="The name that other clients see. Default: your login name."
 )
+sessions_option = click.option(
+    "--session",
+    "sessions",
+    multiple=True,
+    metavar="ID",
+    help="Limit it to this session. May be repeated.",
+    shell_complete=completion.sessions,
+)
 busy_option = click.option(
     "--busy",
     type=click.Choice(["queue", "steer", "interrupt", "agent"]),

@@ -6,7 +6,7 @@ import click
 
 from antiphon.cli.commands import completion
 from antiphon.cli.commands.help import CommandGroup
-from antiphon.cli.commands.options import data_option, runs
+from antiphon.cli.commands.options import data_option, runs, sessions_option
 
 
 @click.group(cls=CommandGroup, short_help="Give others access to a hub.")
@@ -43,14 +43,7 @@ def _span(ctx: click.Context, param: click.Parameter, given: str | None) -> floa
     help="observer: watch. controller: also prompt, answer and configure. owner: also delete, close for "
     "all clients and log in. metrics: read /metrics and nothing else.",
 )
-@click.option(
-    "--session",
-    "sessions",
-    multiple=True,
-    metavar="ID",
-    help="Limit it to this session. May be repeated.",
-    shell_complete=completion.sessions,
-)
+@sessions_option
 @click.option(
     "--expires", metavar="TIME", callback=_span, help="Expire after e.g. 30m, 8h, 7d. Default: never."
 )

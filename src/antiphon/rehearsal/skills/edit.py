@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
-
-from msgspec import Struct
 
 from antiphon.agent import AgentTurn
 from antiphon.rehearsal.consent import allowed
 from antiphon.rehearsal.folder import inside, read_text, remove, shown, write_text
 from antiphon.rehearsal.skill import Unable, skill, speak
-from antiphon.rehearsal.state import Edit, memory
+from antiphon.rehearsal.state import Change, memory
 
 LONGEST_NAME = 100
 FOLDER = "antiphon-tour"
@@ -27,15 +24,6 @@ USAGE = (
     "`/edit` alone adds a verse to a new file. `/edit FILE OLD => NEW` replaces text, and "
     "`/edit FILE => TEXT` adds a line."
 )
-
-
-class Change(Struct, frozen=True):
-    """A change that is not written yet."""
-
-    path: Path
-    before: str | None
-    after: str
-    line: int
 
 
 @skill(
@@ -72,7 +60,7 @@ async def undo(turn: AgentTurn, rest: str) -> None:
         await speak(turn, f"`{name}` is {'deleted again' if last.before is None else 'as it was before'}.")
 
 
-async def _carry_out(turn: AgentTurn, title: str, change: Change, *, undoes: Edit | None = None) -> bool:
+async def _carry_out(turn: AgentTurn, title: str, change: Change, *, undoes: Change | None = None) -> bool:
     """Show a change, ask for permission, and write it. Return whether it was written."""
     session = turn.session
     async with turn.tool_call(
@@ -92,14 +80,14 @@ async def _carry_out(turn: AgentTurn, title: str, change: Change, *, undoes: Edi
     return True
 
 
-def _do(change: Change, edits: list[Edit], undoes: Edit | None) -> None:
+def _do(change: Change, edits: list[Change], undoes: Change | None) -> None:
     """Write and remember a change without an await, so that no cancel can separate the two."""
     if undoes is not None and undoes.before is None:
         remove(change.path, with_folder=FOLDER)
     else:
         write_text(change.path, change.after)
     if undoes is None:
-        edits.append(Edit(change.path, change.before, change.after))
+        edits.append(change)
     else:
         edits.remove(undoes)
 

@@ -54,7 +54,7 @@ async def _list(turn: AgentTurn, folder: Path) -> None:
     text = f"{counted(folders, 'folder')} and {counted(len(entries) - folders, 'file')}."
     files = [name for name, size in entries if size is not None]
     await speak(
-        turn, text + (f" `/look {_called(turn, folder, files[0])}` reads the first." if files else "")
+        turn, text + (f" `/look {shown(turn.session, folder / files[0])}` reads the first." if files else "")
     )
 
 
@@ -81,10 +81,6 @@ def _entries(folder: Path) -> list[tuple[str, int | None]]:
             is_folder = entry.is_dir(follow_symlinks=False)
             found.append((entry.name, None if is_folder else entry.stat(follow_symlinks=False).st_size))
     return sorted(found, key=lambda entry: (entry[1] is not None, entry[0]))
-
-
-def _called(turn: AgentTurn, folder: Path, name: str) -> str:
-    return shown(turn.session, folder / name)
 
 
 MOST_MATCHES = 50

@@ -43,7 +43,7 @@ async def slow(turn: AgentTurn, rest: str) -> None:
     about="`tool_call/cancel` (v2): one tool call ended, the turn did not.",
 )
 async def stuck(turn: AgentTurn, rest: str) -> None:
-    async with turn.tool_call("Wait for ever", cancellable=True) as call:
+    async with turn.tool_call("Wait forever", cancellable=True) as call:
         await speak(turn, "I wait until you cancel: this tool call alone, or the whole turn.")
         await asyncio.get_running_loop().create_future()
     if call.cancelled:

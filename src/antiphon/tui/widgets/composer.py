@@ -68,9 +68,6 @@ def _line(command: v2.Command, width: int) -> Content:
     )
 
 
-TALLEST = 8
-
-
 class Composer(TextArea):
     DEFAULT_CSS = """
     Composer {
