@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from antiphon.transcripts.patches import PatchRow, folded_rows, patch_counts, patch_rows
     from antiphon.transcripts.words import (
         BOXES,
+        CALL_MARKS,
         DELETED,
-        MARKS,
         READING,
         annotation_lines,
         block_text,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "BOXES", "DELETED", "MARKS", "READING", "Account", "AccountBuilder", "MarkdownStream", "PatchRow",
+    "BOXES", "CALL_MARKS", "DELETED", "READING", "Account", "AccountBuilder", "MarkdownStream", "PatchRow",
     "Piece", "account", "annotation_lines", "block_text", "call_parts", "call_title", "change_text",
     "content_text", "context_text", "duration", "ending_text", "exit_text", "field_limits", "folded_rows",
     "is_readable", "is_safe_link", "kind_text", "notice_text", "option_value", "patch_counts", "patch_rows",
@@ -54,7 +54,7 @@ __getattr__ = lazy_names(__name__, {
     "markdown_stream": ("MarkdownStream", "Piece"),
     "page": ("to_html",),
     "patches": ("PatchRow", "folded_rows", "patch_counts", "patch_rows"),
-    "words": ("BOXES", "DELETED", "MARKS", "READING", "annotation_lines", "block_text", "call_parts",
+    "words": ("BOXES", "CALL_MARKS", "DELETED", "READING", "annotation_lines", "block_text", "call_parts",
         "call_title", "change_text", "content_text", "context_text", "duration", "ending_text", "exit_text",
         "is_safe_link", "kind_text", "notice_text", "option_value", "plan_entries", "relative_path",
         "tokens_text"),

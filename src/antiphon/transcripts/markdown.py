@@ -78,7 +78,7 @@ def _link(url: str, name: str) -> str:
 
 
 def _call(call: ToolCall, account: Account) -> Iterator[str]:
-    mark = words.MARKS.get(str(call.status), "●")
+    mark = words.CALL_MARKS.get(str(call.status), "●")
     kind, status = words.kind_text(call.kind), words.status_text(call)
     yield f"{mark} **{inline(kind or 'tool')}** {code(words.call_title(call))} ({inline(status)})"
     for asked in account.answers.get(call.id, ()):

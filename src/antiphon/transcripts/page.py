@@ -134,7 +134,7 @@ def _link(url: str, name: str) -> str:
 
 def _call(entry: Entry, account: Account) -> Iterator[str]:
     call: ToolCall = entry.what
-    mark = words.MARKS.get(str(call.status), "●")
+    mark = words.CALL_MARKS.get(str(call.status), "●")
     state = {"✓": "good", "✗": "bad", "⊘": "off"}.get(mark, "busy")
     head = f'<span class="mark" title="{escape(words.status_text(call))}">{mark}</span>'
     if kind := words.kind_text(call.kind):

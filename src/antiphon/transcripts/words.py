@@ -20,8 +20,10 @@ from antiphon.schema.antiphon.messages import AnnotationKind
 from antiphon.text_safety import safe_line
 from antiphon.transcripts.accounts import Account, Asked, Ended
 
-MARKS = {"completed": "✓", "failed": "✗", "cancelled": "⊘"}
+CALL_MARKS = {"completed": "✓", "failed": "✗", "cancelled": "⊘"}
+"""The sign of a tool call, by its final status."""
 BOXES = {"completed": "☑", "in_progress": "◐", "pending": "☐", "cancelled": "☒"}
+"""The sign of an entry of a plan, by its status."""
 READING = frozenset(["read", "search", "fetch", "think"])
 """Kinds of tool calls whose output is meant for the agent."""
 ENDINGS = {

@@ -33,7 +33,7 @@ from antiphon.schema import v2
 from antiphon.text_safety import SafeWriter, safe_line
 from antiphon.transcripts import (
     BOXES,
-    MARKS,
+    CALL_MARKS,
     MarkdownStream,
     Piece,
     block_text,
@@ -285,7 +285,7 @@ class PaintedScreen:
         call = self._session.fold.tools.get(call_id)
         assert call is not None
         status = str(call.status)
-        mark = (MARKS.get(status, "◆") + " ", _STATUS_STYLE.get(status, "cyan"))
+        mark = (CALL_MARKS.get(status, "◆") + " ", _STATUS_STYLE.get(status, "cyan"))
         title = Text(call_title(call), "bold", no_wrap=True)
         about = [kind_text(call.kind), status if status in ("failed", "cancelled", "paused") else ""]
         if call_id in self._ended and status not in describe.FINISHED:

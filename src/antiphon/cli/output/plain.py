@@ -25,7 +25,15 @@ from antiphon.cli.output.word_wrap import WordWrap, terminal_columns, wrap_words
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
 from antiphon.text_safety import SafeWriter, printed_text, safe_line, safe_text
-from antiphon.transcripts import BOXES, MARKS, block_text, call_title, context_text, kind_text, plan_entries
+from antiphon.transcripts import (
+    BOXES,
+    CALL_MARKS,
+    block_text,
+    call_title,
+    context_text,
+    kind_text,
+    plan_entries,
+)
 
 RESET = "\x1b[0m"
 
@@ -180,7 +188,7 @@ class PlainScreen:
                 for line in shown_lines(call, part):
                     self.line(f"  | {line}")
             how = f" ({status})" if status in FAILED else ""
-            self.line(f"{MARKS[status]} {title}{how}")
+            self.line(f"{CALL_MARKS[status]} {title}{how}")
         elif not known:
             kind = kind_text(call.kind)
             self.line(f"> {title} ({kind})" if kind else f"> {title}")

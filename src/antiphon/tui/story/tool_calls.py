@@ -14,7 +14,7 @@ from antiphon.client import ClientSession
 from antiphon.engine import Terminal, ToolCall
 from antiphon.schema import v2
 from antiphon.transcripts import (
-    MARKS,
+    CALL_MARKS,
     READING,
     call_parts,
     call_title,
@@ -35,7 +35,7 @@ GLIMPSE = 6
 """Lines of a part that are shown while it is folded."""
 MOST = 1_000
 """Lines of a part that are shown while it is not."""
-ALL_MARKS = {**MARKS, "pending": "○", "in_progress": "●", "paused": "‖"}
+ALL_MARKS = {**CALL_MARKS, "pending": "○", "in_progress": "●", "paused": "‖"}
 
 
 class CallEntry(Entry):
