@@ -29,7 +29,7 @@ async def play(talk: Talk, session: str, text: str, version: int) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("hello", "no language model"),
+        ("hello", "not a language model"),
         ("stream 30", "Sentence 30 of 30"),
         ("list", "song.txt"),
         ("read song.txt", "one voice"),

@@ -33,7 +33,7 @@ async def test_the_tour_shows_every_step_and_leaves_nothing_behind(version: int,
         assert len(answers.asked) == len(STEPS) - 1 + 3, "between the steps, and to edit, undo and run"
         assert len(answers.elicited) == 1
         for step in STEPS:
-            assert step.told in text
+            assert step.text in text
         assert session.title == "Tour"
         await met(session, lambda: "The practice is over" in session.messages[-1].text)
     assert not (folder / "antiphon-tour").exists()
@@ -44,7 +44,7 @@ async def test_the_tour_stops_where_it_is_told_to_and_goes_on_from_there(
     version: int, tmp_path: Path
 ) -> None:
     async with opened(version, tmp_path, answers=Answers("stop")) as session:
-        assert "`/tour 5` goes on with this step" in await said(session, "/tour 4")
+        assert "`/tour 5` continues with this step" in await said(session, "/tour 4")
         assert len(heads(session)) == 2
         assert session.tool_calls[-1].status == "failed"
     wishes = {"all": 0, "reject": 0}
@@ -57,14 +57,14 @@ async def test_the_tour_stops_where_it_is_told_to_and_goes_on_from_there(
     async with opened(version, tmp_path, answers=Answers(to_the_end)) as session:
         text = await said(session, "give me the tour")
         assert wishes == {"all": 1, "reject": 2}, "no edit, so nothing to undo"
-        assert "none to take back" in text
-        assert STEPS[-1].told in text
-        assert STEPS[-1].told in await said(session, "/tour 99")
+        assert "nothing to undo" in text
+        assert STEPS[-1].text in text
+        assert STEPS[-1].text in await said(session, "/tour 99")
 
 
 @pytest.mark.parametrize(
     ("arguments", "ends"),
-    [([], "`/tour 2` goes on with this step."), (["--allow", "all"], "lists everything.")],
+    [([], "`/tour 2` continues with this step."), (["--allow", "all"], "everything.")],
 )
 @pytest.mark.parametrize("version", ["1", "2"])
 def test_the_tour_does_not_hang_where_nobody_is_there(
@@ -88,7 +88,7 @@ async def test_behind_a_hub_it_is_the_same_and_a_crash_is_survived(
         ):
             session = await client.new_session(folder)
             assert "`/tour`" in await said(session, "hello")
-            assert STEPS[-1].told in await said(session, "/tour")
+            assert STEPS[-1].text in await said(session, "/tour")
             assert {"tour", "edit", "crash"} <= {command.name for command in session.commands}
             await met(session, lambda: "The practice is over" in session.messages[-1].text)
             await met(session, lambda: session.state == "idle")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.binding import Binding
 
 from antiphon.tui.app import ChatApp
 from antiphon.tui.screens.chat import ChatScreen
 from antiphon.tui.screens.form import FormScreen
-from antiphon.tui.screens.help import KEYS, bound
+from antiphon.tui.screens.help import KEYS
 from antiphon.tui.screens.sessions import SessionList, SessionsScreen
 from antiphon.tui.widgets.composer import Composer
 from antiphon.tui.widgets.question_card import QuestionCard
@@ -39,6 +41,13 @@ def named(shown: str) -> set[str]:
         lower = key if len(key) == 1 else key.lower().replace("-", "+")
         keys.add(NAMES.get(lower, lower))
     return keys
+
+
+def bound(widget: type[Any]) -> Iterator[str]:
+    """Yield the keys that a class binds itself, as Textual names them."""
+    for binding in widget.__dict__.get("BINDINGS", ()):
+        assert isinstance(binding, Binding)
+        yield from binding.key.split(",")
 
 
 @pytest.mark.parametrize("where", KEYS)

@@ -1,6 +1,5 @@
 """The `antiphon` command. `commands` has the command lines; the work is loaded when one is called."""
 
-import sys
 from pathlib import Path
 
 import click
@@ -14,45 +13,32 @@ from antiphon.cli.commands.prompt import prompt
 from antiphon.cli.commands.sessions import sessions
 from antiphon.cli.commands.token import token
 from antiphon.cli.output import streams
-from antiphon.cli.program import accept_stop_signals, command_line, print_note
-
-HELP = """\
-Antiphon runs Agent Client Protocol sessions: one session, many clients.
-
-\b
-Examples:
-  antiphon                                    the first steps
-  antiphon prompt "plan"                      the built-in agent, offline
-  antiphon prompt "Explain this" -- claude    one turn of a real agent
-  antiphon chat -- claude                     the same in a full-screen terminal UI
-  antiphon serve -- claude                    a hub that serves it to many clients
-  antiphon attach                             a session of that hub in this terminal
-  antiphon acp                                the hub as the agent of your editor
-  antiphon token create ann --role observer   access for another user
-
-`antiphon COMMAND --help` shows more.
-"""
-REHEARSE = """\
-Run the built-in agent over stdin and stdout, to try a client with.
-
-The agent is offline and deterministic. It is not a language model.
-
-\b
-Examples:
-  antiphon prompt "plan" -- antiphon rehearse   any client can start it like this
-  antiphon rehearse --data sessions             it stores its sessions
-"""
+from antiphon.cli.program import accept_stop_signals, note_protocol_on_stdin
 
 
 @click.group(
     cls=CommandGroup,
-    help=HELP,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__)
 @click.pass_context
 def main(ctx: click.Context) -> None:
+    """Antiphon runs Agent Client Protocol sessions: one session, many clients.
+
+    \b
+    Examples:
+      antiphon                                    the first steps
+      antiphon prompt "plan"                      the built-in agent, offline
+      antiphon prompt "Explain this" -- claude    one turn of a real agent
+      antiphon chat -- claude                     the same in a full-screen terminal UI
+      antiphon serve -- claude                    a hub that serves it to many clients
+      antiphon attach                             a session of that hub in this terminal
+      antiphon acp                                the hub as the agent of your editor
+      antiphon token create ann --role observer   access for another user
+
+    `antiphon COMMAND --help` shows more.
+    """
     streams.install()
     accept_stop_signals()
     if ctx.invoked_subcommand is None:
@@ -65,20 +51,27 @@ for _command in (chat, prompt, serve, attach, acp, sessions, link, token):
     main.add_command(_command)
 
 
-@main.command(help=REHEARSE, short_help="Run the built-in agent over stdio, to try a client with.")
+@main.command(short_help="Run the built-in agent over stdio, to try a client with.")
 @click.option(
     "--data",
     type=click.Path(file_okay=False),
     help="Store sessions in this folder. Without it they end with the process.",
 )
 def rehearse(data: str | None) -> None:
+    """Run the built-in agent over stdin and stdout, to try a client with.
+
+    The agent is offline and deterministic. It is not a language model.
+
+    \b
+    Examples:
+      antiphon prompt "plan" -- antiphon rehearse   any client can start it like this
+      antiphon rehearse --data sessions             it stores its sessions
+    """
     from antiphon.private_files import make_private_folder
     from antiphon.rehearsal import make_agent
     from antiphon.stores import SQLiteStore
 
-    if sys.stdin.isatty():
-        advice = f"try `{command_line('prompt')} plan` instead, or end it with Ctrl-C"
-        print_note(f"this command speaks ACP on stdin and stdout; {advice}")
+    note_protocol_on_stdin("prompt plan")
     store = None
     if data is not None:
         make_private_folder(Path(data), ours=("sessions.db",))

@@ -1,12 +1,11 @@
 """`antiphon acp`: an ACP agent over stdio for an editor, which relays a hub.
 
-Frames pass unchanged. Only `session/new` is changed: it may name an agent, or stand for an existing session.
+Frames pass unchanged. Only `session/new` is changed: to name an agent, or to open an existing session.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shlex
 import subprocess
@@ -17,71 +16,55 @@ from typing import Any
 
 from antiphon.cli.agents import resolve
 from antiphon.cli.commands.options import HubPlace
-from antiphon.cli.editor_link import ReconnectingHub, read
-from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.cli.hub_client import (
-    A_MOMENT,
-    AT_A_HUB,
-    find_hub,
-    noted_wait,
-    run_reporting,
-    tls_for,
-)
-from antiphon.cli.program import command_line, print_note
+from antiphon.cli.editor_link import ReconnectingHub, encode, own_meta, read
+from antiphon.cli.exit_codes import Failure
+from antiphon.cli.hub_client import A_MOMENT, AT_A_HUB, find_hub, noted_wait, reporting, tls_for
+from antiphon.cli.program import note_protocol_on_stdin, print_note
 from antiphon.client import Reconnect
 from antiphon.errors import LinkLost
 from antiphon.hub import HubFolder, Running, default_agent_name
 from antiphon.private_files import open_private
-from antiphon.schema import META_KEY
 from antiphon.wire import Transport, child_environment, failure_of, on_one_line
 
 STARTING = 30.0
 """Seconds that a hub has to start."""
 
 
-def run_acp(
-    *,
-    agent: Sequence[str],
-    session: str | None,
-    busy: str,
-    place: HubPlace,
-) -> Exit:
-    async def work() -> None:
-        if sys.stdin.isatty():
-            advice = f"try `{command_line('attach')}` instead, or end it with Ctrl-C"
-            print_note(f"this command speaks ACP on stdin and stdout; {advice}")
+@reporting
+async def run_acp(*, agent: Sequence[str], session: str | None, busy: str, place: HubPlace) -> None:
+    note_protocol_on_stdin("attach")
+    folder = HubFolder(place.data)
+    starts = find_hub(place) is None
+
+    async def find() -> tuple[str, str]:
+        """Find the hub, or start it if this command started it before."""
         found = find_hub(place)
-        folder = HubFolder(place.data)
-        started = found is None
-        if found is None:
-            with noted_wait("waiting for the hub to start"):
-                running = await start_hub(folder, agent, busy=busy)
+        if found is None and starts:
+            running = await start_hub(folder, agent, busy=busy)
             found = running.acp, running.token
-        name = default_agent_name(agent) if agent else None
-        known = folder.running() if place.hub is None else None
-        if name is not None and known is not None and name not in known.agents:
-            raise Failure(
-                f"the running hub (process {known.pid}) has no agent {name!r}, but "
-                f"{', '.join(known.agents)}: stop it, or start it with "
-                f"--agent {name}={shlex.quote(shlex.join(agent))}"
-            )
-        from antiphon.wire import StdioTransport
+        if found is None:
+            raise LinkLost("no hub runs")
+        return found
 
-        async def again() -> Transport:
-            found = find_hub(place)
-            if found is None and started:
-                running = await start_hub(folder, agent, busy=busy)
-                found = running.acp, running.token
-            if found is None:
-                raise LinkLost("no hub runs")
-            return await open_link(*found)
+    with noted_wait("waiting for the hub to start"):
+        found = await find()
+    name = default_agent_name(agent) if agent else None
+    known = folder.running() if place.hub is None else None
+    if name is not None and known is not None and name not in known.agents:
+        raise Failure(
+            f"the running hub (process {known.pid}) has no agent {name!r}, but "
+            f"{', '.join(known.agents)}: stop it, or start it with "
+            f"--agent {name}={shlex.quote(shlex.join(agent))}"
+        )
+    from antiphon.wire import StdioTransport
 
-        ours = await StdioTransport.open()
-        theirs = ReconnectingHub(await open_link(*found), again, Reconnect())
-        async with theirs.serving():
-            await EditorRelay(ours, theirs, agent=name, session=session).run()
+    async def again() -> Transport:
+        return await open_link(*await find())
 
-    return run_reporting(work)
+    ours = await StdioTransport.open()
+    theirs = ReconnectingHub(await open_link(*found), again, Reconnect())
+    async with theirs.serving():
+        await EditorRelay(ours, theirs, agent=name, session=session).run()
 
 
 async def open_link(address: str, token: str) -> Transport:
@@ -182,13 +165,10 @@ class EditorRelay:
         if b'"initialize"' in frame and self._waiting is None:
             loop = asyncio.get_running_loop()
             self._waiting = loop.call_later(A_MOMENT, print_note, AT_A_HUB)
-        if b'"session/new"' not in frame or (self._agent is None and self._session is None):
-            return [frame]
-        asked = read(frame) or {}
-        if asked.get("method") != "session/new":
-            return [frame]
+        changes = b'"session/new"' in frame and (self._agent or self._session)
+        asked = (read(frame) if changes else None) or {}
         params = asked.get("params")
-        if not isinstance(params, dict):
+        if asked.get("method") != "session/new" or not isinstance(params, dict):
             return [frame]
         if self._session is not None:
             asked["method"] = "session/load" if self._v1 else "session/resume"
@@ -196,21 +176,17 @@ class EditorRelay:
             if not self._v1:
                 params["replayFrom"] = {"type": "start"}
             self._asked[asked.get("id")] = self._session
-        elif self._agent is not None:
-            meta = params.setdefault("_meta", {})
-            if isinstance(meta, dict):
-                meta.setdefault(META_KEY, {})["agent"] = self._agent
-        return [json.dumps(asked).encode()]
+        else:
+            own_meta(params)["agent"] = self._agent
+        return [encode(asked)]
 
     def _from_hub(self, frame: bytes) -> list[bytes]:
-        if b'"protocolVersion"' in frame and not self._asked:
-            result = (read(frame) or {}).get("result")
+        if not self._asked:
+            result = (read(frame) or {}).get("result") if b'"protocolVersion"' in frame else None
             if isinstance(result, dict):
                 if self._waiting is not None:
                     self._waiting.cancel()
                 self._v1 = result.get("protocolVersion") == 1
-            return [frame]
-        if not self._asked:
             return [frame]
         fields = read(frame) or {}
         if "method" in fields:
@@ -226,4 +202,4 @@ class EditorRelay:
         if isinstance(fields.get("result"), dict):
             fields["result"]["sessionId"] = session
         held, self._held = self._held, []
-        return [json.dumps(fields).encode(), *held]
+        return [encode(fields), *held]

@@ -18,7 +18,7 @@ from antiphon.cli.hub_client import find_hub, find_session, open_client, run_rep
 from antiphon.cli.output.descriptions import LONGEST_NOTE
 from antiphon.cli.output.plain import PlainScreen
 from antiphon.cli.program import short_path
-from antiphon.cli.questions import make_answers
+from antiphon.cli.questions import Answers
 from antiphon.client import (
     Client,
     ClientOptions,
@@ -55,13 +55,13 @@ def run_attach(
     async def work() -> None:
         async with open_client(
             place,
-            answers=make_answers("ask", attached.screen, attached.typed),
+            answers=Answers("ask", attached.screen, attached.typed),
             reconnect=Reconnect(find=lambda: find_hub(place)),
             options=ClientOptions(name=name or user_name(), on_link=attached.linked),
         ) as client:
             await attached.follow(client, await _chosen(client, session, agent))
 
-    code = run_reporting(work)
+    code = run_reporting(work())
     return attached.code if code in (Exit.DONE, Exit.CANCELLED) else code
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from antiphon.cli.agents import resolve
 from antiphon.cli.commands.options import HubPlace
+from antiphon.cli.error_lines import last_stderr_line
 from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.hub_client import (
     AT_A_HUB,
@@ -21,7 +22,7 @@ from antiphon.cli.hub_client import (
     find_session,
     no_hub,
     noted_wait,
-    run_reporting,
+    reporting,
     tls_for,
     user_name,
 )
@@ -31,77 +32,53 @@ from antiphon.errors import LinkLost
 from antiphon.hub import HubFolder
 
 
-def run_chat(
-    *,
-    session: str | None,
-    agent: Sequence[str],
-    name: str | None,
-    place: HubPlace,
-) -> Exit:
-    code = 0
+@reporting
+async def run_chat(*, session: str | None, agent: Sequence[str], name: str | None, place: HubPlace) -> Exit:
+    async def named(client: Client) -> tuple[str, str]:
+        info = await find_session(client, str(session))
+        return info.session_id, info.cwd
 
-    async def work() -> None:
-        nonlocal code
-        _check_terminal(place.data)
-        tui: Any = _load()
-        asked = {
-            "name": name or user_name(),
-            "cwd": os.getcwd(),
-            "history": HubFolder(place.data).path / "prompts.jsonl",
+    _check_terminal(place.data)
+    tui: Any = _load()
+    if agent and session not in (None, "new"):
+        raise Failure("give either SESSION, which is a session of the hub, or an AGENT after --", Exit.USAGE)
+    found = None if agent else find_hub(place)
+    target: dict[str, Any]
+    if found is not None:
+        address, token = found
+        target = {
+            "target": address,
+            "place": address,
+            "token": token,
+            "tls": tls_for(address),
+            "version": 2,
+            "reconnect": Reconnect(find=lambda: find_hub(place)),
+            "session": None if session in (None, "new") else named,
+            "new": session == "new",
         }
-        if agent:
-            if session not in (None, "new"):
-                raise Failure(
-                    "give either SESSION, which is a session of the hub, or an AGENT after --", Exit.USAGE
-                )
-            with noted_wait(f"waiting for {agent[0]} to start") as started:
-                chat = tui.Chat(
-                    target=resolve(agent), place=agent[0], new=True, on_connected=started, **asked
-                )
-                code = await _directly(tui, chat)
-            return
-        found = find_hub(place)
-        if found is None and session is not None:
-            raise no_hub(place)
-        if found is None:
-            from antiphon.rehearsal import make_agent
+    elif agent:
+        target = {"target": resolve(agent), "place": agent[0], "new": True}
+    elif session is not None:
+        raise no_hub(place)
+    else:
+        from antiphon.rehearsal import make_agent
 
-            code = await tui.run_chat(
-                tui.Chat(target=make_agent(), place="the built-in agent", new=True, **asked)
-            )
-            return
-
-        async def named(client: Client) -> tuple[str, str]:
-            info = await find_session(client, str(session))
-            return info.session_id, info.cwd
-
-        address, secret = found
-        with noted_wait(AT_A_HUB) as reached:
-            chat = tui.Chat(
-                target=address,
-                token=secret,
-                tls=tls_for(address),
-                version=2,
-                place=address,
-                reconnect=Reconnect(find=lambda: find_hub(place)),
-                session=None if session in (None, "new") else named,
-                new=session == "new",
-                on_connected=reached,
-                **asked,
-            )
-            code = await tui.run_chat(chat)
-
-    reported = run_reporting(work)
-    return reported if reported is not Exit.DONE else Exit.ERROR if code else Exit.DONE
-
-
-async def _directly(tui: Any, chat: Any) -> int:
-    try:
-        code: int = await tui.run_chat(chat)
-    except LinkLost as error:
-        words = f" (last line on stderr: {error.stderr[-1]})" if error.stderr else ""
-        raise Failure(f"{chat.place} ended: {error.reason}{words}") from None
-    return code
+        target = {"target": make_agent(), "place": "the built-in agent", "new": True}
+    waiting = f"waiting for {target['place']} to start" if found is None else AT_A_HUB
+    with noted_wait(waiting) as connected:
+        chat = tui.Chat(
+            name=name or user_name(),
+            cwd=os.getcwd(),
+            history=HubFolder(place.data).path / "prompts.jsonl",
+            on_connected=connected,
+            **target,
+        )
+        try:
+            return Exit.ERROR if await tui.run_chat(chat) else Exit.DONE
+        except LinkLost as lost:
+            if not agent:
+                raise
+            raise Failure(f"{agent[0]} ended: {lost.reason}{last_stderr_line(lost)}") from None
 
 
 def _check_terminal(data: str | None) -> None:

@@ -17,6 +17,8 @@ from antiphon.cli.exit_codes import Failure
 from antiphon.client import Reconnect
 from antiphon.errors import AntiphonError, LinkLost, LinkRefused
 from antiphon.schema import META_KEY
+from antiphon.schema.antiphon.readers import read_meta
+from antiphon.schema.antiphon.sessions import ReplayAfter, SessionMeta
 from antiphon.wire import (
     UNREADABLE,
     OversizedFrame,
@@ -40,13 +42,8 @@ UPDATE = "session/update"
 _UPDATE = b'"session/update"'
 
 
-class _Ours(Struct):
-    seq: int | None = None
-    part: int | None = None
-
-
 class _Meta(Struct):
-    ours: _Ours | None = field(name=META_KEY, default=None)
+    ours: SessionMeta | None = field(name=META_KEY, default=None)
 
 
 class _Params(Struct):
@@ -86,12 +83,11 @@ class _Session:
 
     def resuming(self, *, v1: bool) -> dict[str, Any]:
         params: dict[str, Any] = {"sessionId": self.id, **self.setup}
-        if self.cursor is None:
-            return {"method": "session/resume", "params": params}
-        if v1:
+        if self.cursor is not None and v1:
             ours = {"after": self.cursor, "operations": list(self.operations)}
             return {"method": "session/load", "params": {**params, "_meta": {META_KEY: ours}}}
-        params["replayFrom"] = {"type": "_antiphon_after", "seq": self.cursor}
+        if self.cursor is not None:
+            params["replayFrom"] = {"type": ReplayAfter.TYPE, "seq": self.cursor}
         return {"method": "session/resume", "params": params}
 
 
@@ -145,9 +141,9 @@ class EditorConversation:
             first = "clientCapabilities" if params.get("protocolVersion") == 1 else "capabilities"
             for name in {first, *({"clientCapabilities", "capabilities"} & params.keys())}:
                 if isinstance(params.setdefault(name, {}), dict):
-                    _ours(params[name])["seq"] = True
+                    own_meta(params[name])["seq"] = True
         elif method in LASTING:
-            operation = _ours(params).setdefault("operationId", f"op_{secrets.token_hex(12)}")
+            operation = own_meta(params).setdefault("operationId", f"op_{secrets.token_hex(12)}")
             session = self._sessions.get(params.get("sessionId", ""))
             if session is not None:
                 session.operations.append(operation)
@@ -193,7 +189,7 @@ class EditorConversation:
         elif method in OPENS:
             id = result.get("sessionId", params.get("sessionId"))
             session = self._sessions[id] = _Session(id, params)
-            session.cursor = _ours(result).get("seq")
+            session.cursor = read_meta(SessionMeta, result.get("_meta")).seq
         elif method in ENDS:
             self._sessions.pop(params.get("sessionId"), None)
 
@@ -242,7 +238,7 @@ def _read_update(frame: bytes) -> _Update | None:
     return update if update.method == UPDATE else None
 
 
-def _ours(holder: dict[str, Any]) -> dict[str, Any]:
+def own_meta(holder: dict[str, Any]) -> dict[str, Any]:
     """Return the `_meta["antiphon"]` of an object. Create it if it is missing."""
     if not isinstance(holder.get("_meta"), dict):
         holder["_meta"] = {}

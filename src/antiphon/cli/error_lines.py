@@ -41,6 +41,7 @@ AGENT = "agent"
 """The `data.reason` of an error that the hub's agent caused."""
 
 _PLACE = re.compile(r"cannot reach (\S+): ")
+_NODE_TRAILER = re.compile(r"Node\.js v\d")
 _STATUS = re.compile(r"\bHTTP (\d{3})\b")
 
 
@@ -71,6 +72,12 @@ def error_line(error: BaseException) -> str:
     if isinstance(error, SessionClaimed):
         return f"{error}: end that process, or attach to the session there"
     return _listening(error) or str(error)
+
+
+def last_stderr_line(lost: LinkLost | None) -> str:
+    """Return the last line that a lost agent wrote to stderr, in brackets."""
+    lines = [line for line in (lost.stderr if lost else ()) if not _NODE_TRAILER.match(line)]
+    return f" (last line on stderr: {safe_line(lines[-1])})" if lines else ""
 
 
 def _listening(error: BaseException) -> str | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import getpass
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -35,6 +36,7 @@ class Identified(Protocol):
     def session_id(self) -> str: ...
 
 
+P = ParamSpec("P")
 S = TypeVar("S", bound=Identified)
 
 
@@ -216,20 +218,27 @@ def find_by_id(found: Sequence[S], named: str) -> S:
     raise Failure(f"there is no session {named!r}: {advice}")
 
 
-def run_reporting(work: Callable[[], Awaitable[None]]) -> Exit:
+def reporting(work: Callable[P, Coroutine[Any, Any, Exit | None]]) -> Callable[P, Exit]:
+    """Make a function that runs `work`, reports an error as one line on stderr, and returns the exit code."""
+
+    @wraps(work)
+    def run(*args: P.args, **given: P.kwargs) -> Exit:
+        return run_reporting(work(*args, **given))
+
+    return run
+
+
+def run_reporting(work: Coroutine[Any, Any, Exit | None]) -> Exit:
     """Run `work`, report an error as one line on stderr, and return the exit code."""
     logging.getLogger("antiphon").addHandler(logging.NullHandler())
     logging.getLogger("antiphon").propagate = False
 
-    async def main() -> None:
-        await work()
-
     try:
-        asyncio.run(main())
+        code = asyncio.run(work)
     except (KeyboardInterrupt, asyncio.CancelledError):
         return Exit.CANCELLED
     except BrokenPipeError:
         return Exit.ERROR
     except (Failure, AntiphonError, OSError) as error:
         return print_error(error)
-    return Exit.DONE
+    return Exit.DONE if code is None else code

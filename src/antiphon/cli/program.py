@@ -55,5 +55,12 @@ def accept_stop_signals() -> None:
             signal.signal(number, handler)
 
 
+def note_protocol_on_stdin(instead: str) -> None:
+    """Tell a user who starts a command for programs at a terminal what to run instead."""
+    if sys.stdin.isatty():
+        advice = f"try `{command_line(instead)}` instead, or end it with Ctrl-C"
+        print_note(f"this command speaks ACP on stdin and stdout; {advice}")
+
+
 def print_note(text: str) -> None:
     print(f"antiphon: {text}", file=sys.stderr, flush=True)

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import re
 import signal
 import sys
 import time
@@ -17,13 +16,13 @@ from typing import Any, Literal
 
 from antiphon import __version__
 from antiphon.cli.agents import KnownAgent, known_agent, resolve
-from antiphon.cli.error_lines import error_line
+from antiphon.cli.error_lines import error_line, last_stderr_line
 from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.hub_client import noted_wait, tls_for, trust
 from antiphon.cli.output.screen import Screen, make_screen
 from antiphon.cli.output.streams import log_handler
 from antiphon.cli.program import print_note
-from antiphon.cli.questions import Terminal, make_answers
+from antiphon.cli.questions import Answers, Terminal
 from antiphon.client import (
     Client,
     ClientOptions,
@@ -53,7 +52,6 @@ HURRY = 0.2
 """Seconds that an agent has to exit before it is killed."""
 EVENTS_IN_A_ROW = 64
 """Events that are shown before other tasks run."""
-_NODE_TRAILER = re.compile(r"Node\.js v\d")
 
 
 @dataclass(frozen=True)
@@ -98,11 +96,11 @@ class PromptRun:
     def __init__(self, request: PromptRequest, screen: Screen, terminal: Terminal | None) -> None:
         self._request = request
         self._screen = screen
-        self._answers = make_answers(request.allow, screen, terminal)
+        self._answers = Answers(request.allow, screen, terminal)
         self._known: KnownAgent | None = known_agent(request.agent) if request.agent else None
         self._name = self._called()
         self._turn: ClientTurn | None = None
-        self._beside: OtherEvents | None = None
+        self._others: OtherEvents | None = None
         self._client: Client | None = None
         self._doing = "starting"
         self._interrupts = 0
@@ -196,14 +194,14 @@ class PromptRun:
 
     async def _play(self, session: ClientSession) -> None:
         began = time.monotonic()
-        beside = self._beside = OtherEvents(session)
-        self._start(beside.listen())
+        others = self._others = OtherEvents(session)
+        self._start(others.listen())
         files = [File(path) for path in self._request.files]
         turn = self._turn = await session.prompt(self._request.text, *files)
         self._doing = "working"
         shown = 0
         async for event in turn.events():
-            for other in await beside.before(event):
+            for other in await others.before(event):
                 self._screen.show(other, mine=False)
             self._screen.show(event, mine=True)
             shown += 1
@@ -216,7 +214,7 @@ class PromptRun:
         self._screen.end(end, seconds=time.monotonic() - began, code=self._code)
 
     def _show_rest(self) -> None:
-        for other in () if self._beside is None else self._beside.rest():
+        for other in () if self._others is None else self._others.rest():
             self._screen.show(other, mine=False)
 
     def _judge(self, end: TurnEnd) -> Failure | None:
@@ -225,7 +223,7 @@ class PromptRun:
             return self._stopping(Exit.TIMEOUT)
         if end.cut is not None and not end.cancelled:
             lost = None if self._client is None else self._client.lost
-            return Failure(f"{self._name} was interrupted in its turn: {end.cut}{_last_line(lost)}")
+            return Failure(f"{self._name} was interrupted in its turn: {end.cut}{last_stderr_line(lost)}")
         if end.error is not None and end.error.code == AuthRequired.code:
             return self._login(end.error.message)
         if end.error is not None:
@@ -323,7 +321,8 @@ class PromptRun:
     def _lost(self, error: LinkLost) -> str:
         if self._name.startswith(ADDRESSES):
             return error_line(error)
-        return f"{self._name} ended while {self._doing}: {error.reason}{_last_line(error)}{self._no_agent()}"
+        last = last_stderr_line(error)
+        return f"{self._name} ended while {self._doing}: {error.reason}{last}{self._no_agent()}"
 
     def _no_agent(self) -> str:
         """Return advice for a command that exits before it speaks ACP: it may need an option."""
@@ -360,12 +359,6 @@ def _token(target: Any) -> str | None:
         return os.environ.get("ANTIPHON_TOKEN")
     trust(running.ca)
     return os.environ.get("ANTIPHON_TOKEN") or running.token
-
-
-def _last_line(lost: LinkLost | None) -> str:
-    """Return the last line that the agent wrote to stderr, in brackets."""
-    lines = [line for line in (lost.stderr if lost else ()) if not _NODE_TRAILER.match(line)]
-    return f" (last line on stderr: {safe_line(lines[-1])})" if lines else ""
 
 
 def _quiet_logging(*, verbose: bool) -> None:

@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from antiphon.cli.output.descriptions import question_lines
 from antiphon.cli.output.screen import FormView, Screen
-from antiphon.client import Ask, Elicitation, Permission, Permissions, Reply
+from antiphon.client import Elicitation, Permission, Permissions, Reply
 from antiphon.engine import (
     BooleanField,
     ChoiceField,
@@ -34,6 +34,7 @@ ALLOWED: dict[str, Collection[str]] = {
 }
 YES = ("y", "yes")
 NO = ("n", "no")
+NO_TERMINAL = "there is no terminal to ask at"
 
 
 class AnswerSource(Protocol):
@@ -57,7 +58,7 @@ class Terminal:
 
     @classmethod
     def find(cls) -> Terminal | None:
-        """Return the terminal to ask at, or `None` if there is none."""
+        """Return the terminal to ask at, or `None` without one."""
         if not sys.stderr.isatty():
             return None
         if sys.stdin.isatty():
@@ -93,74 +94,29 @@ class Terminal:
 # --- who answers -------------------------------------------------------------------------------
 
 
-def make_answers(allow: str | None, screen: Screen, terminal: AnswerSource | None) -> Answers:
-    """Return the answers for an `--allow` option.
+class Answers(Permissions):
+    """Decides on permissions by an `--allow` option or by asking the user, and lets the user fill in forms.
 
     allow: the option, or `None`: then the user is asked if there is a terminal, and all is rejected otherwise
     terminal: forms are filled in here, whatever is allowed; without a terminal they are cancelled
     """
-    if terminal is None:
-        return Answers(FormCanceller(screen), allow=ALLOWED[allow or "none"], ask=Rejecter(screen, allow))
-    elicit = FormFiller(screen, terminal)
-    if allow is None or allow == "ask":
-        return Answers(elicit, ask=PermissionPrompt(screen, terminal))
-    return Answers(elicit, allow=ALLOWED[allow], ask=Rejecter(screen, allow))
-
-
-class Answers(Permissions):
-    """Decides on permissions, and passes forms on."""
 
     elicits = ("form", "url")
 
-    def __init__(
-        self,
-        elicit: Callable[[Elicitation], Awaitable[Reply | None]],
-        *,
-        ask: Ask,
-        allow: Collection[str] = (),
-    ) -> None:
-        super().__init__(allow=allow, ask=ask)
-        self.elicit = elicit
-
-
-class FormCanceller:
-    """Cancels forms where there is no user to fill them in."""
-
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
-
-    async def __call__(self, elicitation: Elicitation) -> Reply | None:
-        asked = f"{safe_line(elicitation.agent)} asks: {safe_line(elicitation.message)}"
-        self._screen.note(f"{asked}; cancelled, because there is no terminal to ask at")
-        return elicitation.cancel()
-
-
-class Rejecter:
-    """Rejects permissions, and says why the first time."""
-
-    def __init__(self, screen: Screen, allow: str | None) -> None:
-        self._screen = screen
-        nobody = "; there is no terminal to ask at, so use --allow to permit more"
-        self._why = f", because of --allow {allow}" if allow else nobody
-
-    async def __call__(self, permission: Permission) -> v2.PermissionOption | None:
-        why, self._why = self._why, ""
-        kind = f" ({known})" if (known := kind_text(permission.kind)) else ""
-        self._screen.note(f"rejected {safe_line(permission.title)}{kind}{why}")
-        return permission.reject()
-
-
-# --- permissions -------------------------------------------------------------------------------
-
-
-class PermissionPrompt:
-    """Asks the user for permissions, one at a time."""
-
-    def __init__(self, screen: Screen, terminal: AnswerSource) -> None:
+    def __init__(self, allow: str | None, screen: Screen, terminal: AnswerSource | None) -> None:
         self._screen = screen
         self._terminal = terminal
+        self._why = (
+            f", because of --allow {allow}" if allow else f"; {NO_TERMINAL}, so use --allow to permit more"
+        )
+        if terminal is not None and allow in (None, "ask"):
+            super().__init__(ask=self._ask_user)
+        else:
+            super().__init__(allow=ALLOWED[allow or "none"], ask=self._reject)
 
-    async def __call__(self, permission: Permission) -> v2.PermissionOption | None:
+    async def _ask_user(self, permission: Permission) -> v2.PermissionOption | None:
+        """Ask the user for a permission, one at a time."""
+        assert self._terminal is not None
         async with self._terminal.one_at_a_time:
             while True:
                 self._terminal.forget()
@@ -171,6 +127,20 @@ class PermissionPrompt:
                 chosen = choose(permission, typed)
                 if chosen is not None:
                     return chosen
+
+    async def _reject(self, permission: Permission) -> v2.PermissionOption | None:
+        """Reject a permission, and say why the first time."""
+        why, self._why = self._why, ""
+        kind = f" ({known})" if (known := kind_text(permission.kind)) else ""
+        self._screen.note(f"rejected {safe_line(permission.title)}{kind}{why}")
+        return permission.reject()
+
+    async def elicit(self, elicitation: Elicitation) -> Reply | None:
+        if self._terminal is not None:
+            return await FormFiller(self._screen, self._terminal).fill(elicitation)
+        asked = f"{safe_line(elicitation.agent)} asks: {safe_line(elicitation.message)}"
+        self._screen.note(f"{asked}; cancelled, because {NO_TERMINAL}")
+        return elicitation.cancel()
 
 
 def choose(permission: Permission, typed: str) -> v2.PermissionOption | None:
@@ -200,7 +170,7 @@ class FormFiller:
         self._screen = screen
         self._terminal = terminal
 
-    async def __call__(self, elicitation: Elicitation) -> Reply | None:
+    async def fill(self, elicitation: Elicitation) -> Reply:
         async with self._terminal.one_at_a_time:
             with self._screen.filling() as view:
                 self._terminal.forget()

@@ -91,7 +91,8 @@ class ServeOptions:
         return HubLimits(**{name: value for name, value in given.items() if value is not None})
 
 
-def run_serve(serving: ServeOptions) -> Exit:
+def run_serve(**given: Any) -> Exit:
+    serving = ServeOptions(**given)
     set_up_logging(logging.INFO if serving.verbose else logging.WARNING)
     logging.getLogger("websockets").setLevel(logging.WARNING)
     try:

@@ -10,8 +10,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from antiphon.cli.commands.options import HubPlace
-from antiphon.cli.exit_codes import Exit
-from antiphon.cli.hub_client import find_hub, find_session, open_client, run_reporting
+from antiphon.cli.hub_client import find_hub, find_session, open_client, reporting
 from antiphon.engine import Message, MessageType
 from antiphon.hub import read_public_url
 from antiphon.schema import v2
@@ -30,22 +29,20 @@ from antiphon.transcripts import DELETED, annotation_lines
 SPEAKERS = {MessageType.USER: ">", MessageType.AGENT: "", MessageType.THOUGHT: "~"}
 
 
-def run_list(*, json: bool, place: HubPlace) -> Exit:
-    async def work() -> None:
-        async with open_client(place, store=True) as client:
-            found = [info async for info in client.list_sessions()]
-        for info in found:
-            if json:
-                sys.stdout.write(safe_json(msgspec.json.encode(info).decode()) + "\n")
-            else:
-                when = safe_line(info.updated_at or "", limit=100)[:16].replace("T", " ")
-                title = safe_line(info.title or "(no title)", limit=60)
-                id, cwd = safe_line(info.session_id), safe_line(info.cwd, limit=4_096)
-                sys.stdout.write(f"{id}  {when}  {_about(info)}  {title}  {cwd}\n")
-        if not found:
-            print("There are no sessions yet: `antiphon attach new` creates one.", file=sys.stderr)
-
-    return run_reporting(work)
+@reporting
+async def run_list(*, json: bool, place: HubPlace) -> None:
+    async with open_client(place, store=True) as client:
+        found = [info async for info in client.list_sessions()]
+    for info in found:
+        if json:
+            sys.stdout.write(safe_json(msgspec.json.encode(info).decode()) + "\n")
+        else:
+            when = safe_line(info.updated_at or "", limit=100)[:16].replace("T", " ")
+            title = safe_line(info.title or "(no title)", limit=60)
+            id, cwd = safe_line(info.session_id), safe_line(info.cwd, limit=4_096)
+            sys.stdout.write(f"{id}  {when}  {_about(info)}  {title}  {cwd}\n")
+    if not found:
+        print("There are no sessions yet: `antiphon attach new` creates one.", file=sys.stderr)
 
 
 def _about(info: v2.SessionInfo) -> str:
@@ -56,23 +53,21 @@ def _about(info: v2.SessionInfo) -> str:
     return f"{safe_line(ours.agent or '?')}  {state}  {clients} client{'' if clients == 1 else 's'}"
 
 
-def run_show(*, session: str, place: HubPlace) -> Exit:
-    async def work() -> None:
-        async with open_client(place, store=True) as client:
-            info = await find_session(client, session)
-            async with client.attach(info.session_id, cwd=info.cwd) as opened:
-                for message in opened.messages:
-                    sys.stdout.write(_message_lines(message) + "\n")
-                for call in opened.tool_calls:
-                    sys.stdout.write(
-                        f"[{safe_line(str(call.status), limit=40)}] {safe_line(call.title or call.id)}\n"
-                    )
-                timeline: TimelineResponse = await opened.call_antiphon("timeline")
-                for item in timeline.items:
-                    if item.kind == "turn":
-                        sys.stdout.write(_turn_line(item))
-
-    return run_reporting(work)
+@reporting
+async def run_show(*, session: str, place: HubPlace) -> None:
+    async with open_client(place, store=True) as client:
+        info = await find_session(client, session)
+        async with client.attach(info.session_id, cwd=info.cwd) as opened:
+            for message in opened.messages:
+                sys.stdout.write(_message_lines(message) + "\n")
+            for call in opened.tool_calls:
+                sys.stdout.write(
+                    f"[{safe_line(str(call.status), limit=40)}] {safe_line(call.title or call.id)}\n"
+                )
+            timeline: TimelineResponse = await opened.call_antiphon("timeline")
+            for item in timeline.items:
+                if item.kind == "turn":
+                    sys.stdout.write(_turn_line(item))
 
 
 def _message_lines(message: Message) -> str:
@@ -92,37 +87,31 @@ def _turn_line(turn: TimelineItem) -> str:
     return f"[{safe_line(turn.status)}] {' '.join(parts)}: {safe_line(turn.title, limit=60)}\n"
 
 
-def run_rename(*, session: str, title: str, place: HubPlace) -> Exit:
-    async def work() -> None:
-        async with open_client(place, store=True) as client:
-            info = await find_session(client, session)
-            sys.stdout.write(safe_line(await client.set_title(info.session_id, title)) + "\n")
-
-    return run_reporting(work)
+@reporting
+async def run_rename(*, session: str, title: str, place: HubPlace) -> None:
+    async with open_client(place, store=True) as client:
+        info = await find_session(client, session)
+        sys.stdout.write(safe_line(await client.set_title(info.session_id, title)) + "\n")
 
 
-def run_delete(*, session: str, place: HubPlace) -> Exit:
-    async def work() -> None:
-        async with open_client(place, store=True) as client:
-            info = await find_session(client, session)
-            await client.delete_session(info.session_id)
-
-    return run_reporting(work)
+@reporting
+async def run_delete(*, session: str, place: HubPlace) -> None:
+    async with open_client(place, store=True) as client:
+        info = await find_session(client, session)
+        await client.delete_session(info.session_id)
 
 
-def run_link(*, role: str, sessions: Sequence[str], place: HubPlace) -> Exit:
-    async def work() -> None:
-        asked = LinkRequest(role=ClientRole(role), sessions=list(sessions) or None)
-        async with open_client(place) as client:
-            found = find_hub(place)
-            made: LinkResponse = await client.connection.call("_antiphon/link", asked)
-        opened = f"&session={quote(sessions[0], safe='')}" if len(sessions) == 1 else ""
-        page = _page("" if found is None else found[0])
-        if made.url is not None:  # checked, because it is text from the hub
-            page = f"{read_public_url(made.url)}/"
-        print(f"{page}#login={made.code}{opened}")
-
-    return run_reporting(work)
+@reporting
+async def run_link(*, role: str, sessions: Sequence[str], place: HubPlace) -> None:
+    asked = LinkRequest(role=ClientRole(role), sessions=list(sessions) or None)
+    async with open_client(place) as client:
+        found = find_hub(place)
+        made: LinkResponse = await client.connection.call("_antiphon/link", asked)
+    opened = f"&session={quote(sessions[0], safe='')}" if len(sessions) == 1 else ""
+    page = _page("" if found is None else found[0])
+    if made.url is not None:  # checked, because it is text from the hub
+        page = f"{read_public_url(made.url)}/"
+    print(f"{page}#login={made.code}{opened}")
 
 
 def _page(address: str) -> str:

@@ -16,7 +16,7 @@ import msgspec
 
 from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.cli.hub_client import find_by_id, find_session, open_client, run_reporting, stored_sessions
+from antiphon.cli.hub_client import find_by_id, find_session, open_client, reporting, stored_sessions
 from antiphon.cli.program import print_note
 from antiphon.client import Client
 from antiphon.errors import CallFailed, ResourceNotFound, SessionExists, StoreCorrupt, StoreFull
@@ -33,26 +33,23 @@ RESERVE = 256 * 1024 * 1024
 """Bytes of the disk that an import leaves free for a running hub."""
 
 
-def run_export(*, session: str, output: str | None, format: str | None, place: HubPlace) -> Exit:
+@reporting
+async def run_export(*, session: str, output: str | None, format: str | None, place: HubPlace) -> None:
     kind = format or _format_of(output)
-
-    async def work() -> None:
-        if place.hub is not None:
-            await _export_from_hub(session, output, kind, place)
-            return
-        async with SQLiteStore(stored_sessions(place).sessions, read_only=True) as store:
-            record = await _find(store, session)
-            with _written(output, record.session_id + ENDINGS[kind]) as file:
-                missing = _Missing()
-                if kind == "antiphon":
-                    await export_session(store, record.session_id, file.write, report=missing.add)
-                else:
-                    agent = recorded_agent(record)
-                    found = await read_account(store, record.session_id, agent=agent, report=missing.add)
-                    _write_text(file, WRITERS[kind](found))
-            missing.report()
-
-    return run_reporting(work)
+    if place.hub is not None:
+        await _export_from_hub(session, output, kind, place)
+        return
+    async with SQLiteStore(stored_sessions(place).sessions, read_only=True) as store:
+        record = await _find(store, session)
+        with _written(output, record.session_id + ENDINGS[kind]) as file:
+            missing = _Missing()
+            if kind == "antiphon":
+                await export_session(store, record.session_id, file.write, report=missing.add)
+            else:
+                agent = recorded_agent(record)
+                found = await read_account(store, record.session_id, agent=agent, report=missing.add)
+                _write_text(file, WRITERS[kind](found))
+        missing.report()
 
 
 async def _export_from_hub(session: str, output: str | None, kind: str, place: HubPlace) -> None:
@@ -100,7 +97,8 @@ def _format_of(output: str | None) -> str:
     )
 
 
-def run_import(
+@reporting
+async def run_import(
     *,
     file: str,
     named: str | None,
@@ -108,40 +106,37 @@ def run_import(
     cwd: str | None,
     partial: bool,
     place: HubPlace,
-) -> Exit:
-    async def work() -> None:
-        if place.hub is not None:
-            raise Failure(
-                "import works on the data folder of a hub: run it there, without --hub",
-                Exit.USAGE,
-            )
-        folder = HubFolder(place.data)
-        folder.make()
+) -> None:
+    if place.hub is not None:
+        raise Failure(
+            "import works on the data folder of a hub: run it there, without --hub",
+            Exit.USAGE,
+        )
+    folder = HubFolder(place.data)
+    folder.make()
 
-        def check() -> None:
-            if shutil.disk_usage(folder.path).free < RESERVE:
-                raise StoreFull(f"too little disk space for this session in {folder.path}")
+    def check() -> None:
+        if shutil.disk_usage(folder.path).free < RESERVE:
+            raise StoreFull(f"too little disk space for this session in {folder.path}")
 
-        with _opened(file) as source:
-            async with SQLiteStore(folder.sessions) as store:
-                try:
-                    record = await import_session(
-                        store,
-                        source,
-                        session_id=named,
-                        cwd=cwd,
-                        partial=partial,
-                        settle=lambda record: imported_record(record, agent=agent, copy=named is not None),
-                        check=check,
-                    )
-                except FileRefused as refused:
-                    raise Failure(f"cannot import {file}: {refused}") from None
-                except SessionExists as exists:
-                    raise Failure(f"{exists}: give it another id with --as ID") from None
-        sys.stdout.write(safe_line(record.session_id) + "\n")
-        _note_folder(record)
-
-    return run_reporting(work)
+    with _opened(file) as source:
+        async with SQLiteStore(folder.sessions) as store:
+            try:
+                record = await import_session(
+                    store,
+                    source,
+                    session_id=named,
+                    cwd=cwd,
+                    partial=partial,
+                    settle=lambda record: imported_record(record, agent=agent, copy=named is not None),
+                    check=check,
+                )
+            except FileRefused as refused:
+                raise Failure(f"cannot import {file}: {refused}") from None
+            except SessionExists as exists:
+                raise Failure(f"{exists}: give it another id with --as ID") from None
+    sys.stdout.write(safe_line(record.session_id) + "\n")
+    _note_folder(record)
 
 
 def _note_folder(record: SessionRecord) -> None:
@@ -150,16 +145,14 @@ def _note_folder(record: SessionRecord) -> None:
         print_note(safe_line(note, limit=600))
 
 
-def run_fork(*, session: str, at: str | None, place: HubPlace) -> Exit:
-    async def work() -> None:
-        async with open_client(place, store=True) as client:
-            info = await find_session(client, session)
-            async with client.attach(info.session_id, cwd=info.cwd) as opened:
-                message = None if at is None else _message(opened, at)
-                forked = await opened.fork(at=message)
-                sys.stdout.write(safe_line(forked.id) + "\n")
-
-    return run_reporting(work)
+@reporting
+async def run_fork(*, session: str, at: str | None, place: HubPlace) -> None:
+    async with open_client(place, store=True) as client:
+        info = await find_session(client, session)
+        async with client.attach(info.session_id, cwd=info.cwd) as opened:
+            message = None if at is None else _message(opened, at)
+            forked = await opened.fork(at=message)
+            sys.stdout.write(safe_line(forked.id) + "\n")
 
 
 def _message(session: Any, named: str) -> str:
@@ -207,16 +200,16 @@ def _written(output: str | None, usual: str) -> Iterator[BinaryIO]:
     path = Path(_UNUSUAL.sub("_", usual)[-LONGEST_NAME:] if output is None else output)
     if output is None and path.exists():
         raise Failure(f"{path} exists: give another name with -o, or the same name to replace it", Exit.USAGE)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             yield file
-        os.replace(beside, path)
+        os.replace(draft, path)
     except OSError as error:
         raise Failure(f"cannot write {path}: {error.strerror}") from error
     finally:
         with contextlib.suppress(OSError):
-            beside.unlink()
+            draft.unlink()
     print_note(f"wrote {path}")
 
 

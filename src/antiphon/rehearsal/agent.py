@@ -8,7 +8,7 @@ from __future__ import annotations
 from antiphon.agent import Agent, AgentTurn
 from antiphon.rehearsal.drills import DRILLS
 from antiphon.rehearsal.prompt_text import name_session, name_session_later, understood
-from antiphon.rehearsal.skill import Skill, carry_out, speak
+from antiphon.rehearsal.skill import Skill, Unable, speak
 from antiphon.rehearsal.skills import make_skills
 from antiphon.rehearsal.skills.guide import greet
 from antiphon.rehearsal.skills.session import declare_options
@@ -59,11 +59,15 @@ def _offer(agent: Agent, skill: Skill) -> None:
 
 async def _perform(turn: AgentTurn, skill: Skill, rest: str) -> str | None:
     await name_session(turn)
-    outcome = await carry_out(skill, turn, rest)
-    if outcome.done and outcome.reason is None:
-        await _explain(turn, skill)
+    reason = None
+    try:
+        reason = await skill.work(turn, rest)
+        if reason is None:
+            await _explain(turn, skill)
+    except Unable as why:
+        await speak(turn, str(why))
     await report(turn.session)
-    return outcome.reason
+    return reason
 
 
 async def _explain(turn: AgentTurn, skill: Skill) -> None:

@@ -15,8 +15,7 @@ from antiphon.agent import AgentSession, AgentTurn, ToolCallWriter
 from antiphon.errors import SpawnFailed
 from antiphon.rehearsal.consent import ASK, READ_ONLY
 from antiphon.rehearsal.folder import inside
-from antiphon.rehearsal.skill import number
-from antiphon.schema import v2
+from antiphon.rehearsal.skill import number, plan_entry
 
 SENTENCE = "Sentence {n} of {total}, sung by one voice and heard by many. "
 MOST_SENTENCES = 100_000
@@ -76,7 +75,7 @@ async def run_command(turn: AgentTurn, rest: str) -> None:
 async def follow_plan(turn: AgentTurn, rest: str) -> None:
     steps = ["Tune", "Sing", "Listen"]
     for done in range(len(steps) + 1):
-        await turn.plan([_entry(step, at, done) for at, step in enumerate(steps)])
+        await turn.plan([plan_entry(step, number, at=done) for number, step in enumerate(steps)])
     await turn.say("All three steps are done.")
 
 
@@ -112,8 +111,3 @@ DRILLS: dict[str, Drill] = {
 def _names(folder: Path) -> list[str]:
     with os.scandir(folder) as entries:
         return sorted(entry.name + "/" * entry.is_dir() for entry in entries)
-
-
-def _entry(step: str, at: int, done: int) -> v2.PlanEntry:
-    status = "completed" if at < done else "in_progress" if at == done else "pending"
-    return v2.PlanEntry(content=step, priority=v2.PlanEntryPriority.MEDIUM, status=v2.PlanEntryStatus(status))

@@ -8,6 +8,7 @@ import os
 import stat
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -60,14 +61,7 @@ async def files(start: Path) -> list[Path]:
 
 
 def _files(start: Path) -> list[Path]:
-    if start.is_file():
-        return [start]
-    found: list[Path] = []
-    for path in _walk(start):
-        found.append(path)
-        if len(found) == MOST_FILES:
-            break
-    return found
+    return [start] if start.is_file() else list(islice(_walk(start), MOST_FILES))
 
 
 def _walk(folder: Path) -> Iterator[Path]:

@@ -10,7 +10,7 @@ from antiphon.rehearsal.drills import DRILLS
 from antiphon.rehearsal.skill import Skill
 from antiphon.schema import v2
 
-LONGEST = 300
+LONGEST_REQUEST = 300
 _SENTENCES = [
     (re.compile(pattern, re.IGNORECASE), name)
     for pattern, name in (
@@ -28,7 +28,7 @@ _SENTENCES = [
 def understood(text: str, skills: Mapping[str, Skill]) -> tuple[Skill, str] | None:
     """Return the skill that plain words ask for and its argument, or `None`."""
     words = text.strip()
-    if not words or len(words) > LONGEST or "\n" in words:
+    if not words or len(words) > LONGEST_REQUEST or "\n" in words:
         return None
     plain = words.rstrip(".!?").strip()
     skill = skills.get(plain.lower())
@@ -41,14 +41,14 @@ def understood(text: str, skills: Mapping[str, Skill]) -> tuple[Skill, str] | No
     return None
 
 
-LONGEST = 60
+LONGEST_TITLE = 60
 
 
 def title_of(text: str) -> str:
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     line = line.removeprefix("/")
-    if len(line) > LONGEST:
-        line = line[: LONGEST - 1].rstrip() + "…"
+    if len(line) > LONGEST_TITLE:
+        line = line[: LONGEST_TITLE - 1].rstrip() + "…"
     return line[:1].upper() + line[1:]
 
 

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from antiphon.agent import AgentSession, AgentTurn, MessageWriter
+from antiphon.schema import v2
 
 VARIABLE = "ANTIPHON_REHEARSAL_PACE"
 A_WORD = 0.025
@@ -57,7 +58,7 @@ Work: TypeAlias = Callable[[AgentTurn, str], Awaitable[str | None]]
 
 
 class Unable(Exception):
-    """Says to the user why something is not done. The open tool call fails."""
+    """Tells the user why the agent does not do something. The open tool call fails."""
 
 
 class Skill(Struct, frozen=True, kw_only=True):
@@ -67,25 +68,28 @@ class Skill(Struct, frozen=True, kw_only=True):
     hint: str | None = None
     """What the user can type after the name."""
     about: str | None = None
-    """Which part of the protocol this shows. It is explained the first time."""
+    """Which part of the protocol this shows. The agent explains it the first time."""
     plain: bool = False
     """Whether its name works without a slash, too."""
 
 
-class Outcome(Struct, frozen=True):
-    reason: str | None = None
-    """The stop reason, if any."""
-    done: bool = True
-    """Whether the skill did something."""
+def skill(
+    description: str, *, hint: str | None = None, about: str | None = None, plain: bool = False
+) -> Callable[[Work], Skill]:
+    """Make a skill from a function, and give it the function's name."""
+
+    def make(work: Work) -> Skill:
+        name = work.__name__
+        return Skill(name=name, description=description, work=work, hint=hint, about=about, plain=plain)
+
+    return make
 
 
-async def carry_out(skill: Skill, turn: AgentTurn, rest: str) -> Outcome:
-    """Perform a skill, or say why it is not done."""
-    try:
-        return Outcome(await skill.work(turn, rest))
-    except Unable as why:
-        await speak(turn, str(why))
-        return Outcome(done=False)
+def plan_entry(step: str, number: int, *, at: int, important: bool = False) -> v2.PlanEntry:
+    """Make the entry of a plan for a step: step `at` is in progress, the steps before it are completed."""
+    status = "completed" if number < at else "in_progress" if number == at else "pending"
+    priority = v2.PlanEntryPriority.HIGH if important else v2.PlanEntryPriority.MEDIUM
+    return v2.PlanEntry(content=step, priority=priority, status=v2.PlanEntryStatus(status))
 
 
 def number(text: str, default: int, *, most: int) -> int:

@@ -11,18 +11,19 @@ from antiphon.agent import AgentSession
 from antiphon.schema import v2
 
 
-class Edit(Struct, frozen=True):
-    """A change to a file. `before` is `None` if the edit created it."""
+class Change(Struct, frozen=True):
+    """A change to a file at a line. `before` is `None` if the change creates the file."""
 
     path: Path
     before: str | None
     after: str
+    line: int
 
 
 class Memory(Struct, weakref=True):
     always: set[str] = field(default_factory=set)
     """The kinds of tool calls that the user allowed for the session."""
-    edits: list[Edit] = field(default_factory=list)
+    edits: list[Change] = field(default_factory=list)
     explained: set[str] = field(default_factory=set)
     """The skills that were explained."""
     forgotten: int = 0
@@ -33,10 +34,7 @@ _memories: WeakKeyDictionary[AgentSession, Memory] = WeakKeyDictionary()
 
 
 def memory(session: AgentSession) -> Memory:
-    found = _memories.get(session)
-    if found is None:
-        found = _memories[session] = Memory()
-    return found
+    return _memories.setdefault(session, Memory())
 
 
 SIZE = 32_000

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from antiphon.transcripts.page import to_html
     from antiphon.transcripts.patches import PatchRow, folded_rows, patch_counts, patch_rows
     from antiphon.transcripts.words import (
+        BOXES,
+        CALL_MARKS,
         DELETED,
         READING,
         annotation_lines,
         block_text,
+        call_parts,
         call_title,
         change_text,
         content_text,
@@ -30,17 +33,18 @@ if TYPE_CHECKING:
         is_safe_link,
         kind_text,
         notice_text,
+        option_value,
         plan_entries,
         relative_path,
         tokens_text,
     )
 
 __all__ = [
-    "DELETED", "READING", "Account", "AccountBuilder", "MarkdownStream", "PatchRow", "Piece", "account",
-    "annotation_lines", "block_text", "call_title", "change_text", "content_text", "context_text", "duration",
-    "ending_text", "exit_text", "field_limits", "folded_rows", "is_readable", "is_safe_link", "kind_text",
-    "notice_text", "patch_counts", "patch_rows", "plan_entries", "read_number", "relative_path", "to_html",
-    "to_markdown", "tokens_text",
+    "BOXES", "CALL_MARKS", "DELETED", "READING", "Account", "AccountBuilder", "MarkdownStream", "PatchRow",
+    "Piece", "account", "annotation_lines", "block_text", "call_parts", "call_title", "change_text",
+    "content_text", "context_text", "duration", "ending_text", "exit_text", "field_limits", "folded_rows",
+    "is_readable", "is_safe_link", "kind_text", "notice_text", "option_value", "patch_counts", "patch_rows",
+    "plan_entries", "read_number", "relative_path", "to_html", "to_markdown", "tokens_text",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
     "accounts": ("Account", "AccountBuilder", "account"),
@@ -50,7 +54,8 @@ __getattr__ = lazy_names(__name__, {
     "markdown_stream": ("MarkdownStream", "Piece"),
     "page": ("to_html",),
     "patches": ("PatchRow", "folded_rows", "patch_counts", "patch_rows"),
-    "words": ("DELETED", "READING", "annotation_lines", "block_text", "call_title", "change_text",
-        "content_text", "context_text", "duration", "ending_text", "exit_text", "is_safe_link", "kind_text",
-        "notice_text", "plan_entries", "relative_path", "tokens_text"),
+    "words": ("BOXES", "CALL_MARKS", "DELETED", "READING", "annotation_lines", "block_text", "call_parts",
+        "call_title", "change_text", "content_text", "context_text", "duration", "ending_text", "exit_text",
+        "is_safe_link", "kind_text", "notice_text", "option_value", "plan_entries", "relative_path",
+        "tokens_text"),
 })  # fmt: skip

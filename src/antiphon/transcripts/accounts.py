@@ -154,7 +154,7 @@ def _update(event: Event) -> Any:
 def _asked(question: Question, closed: QuestionClosed) -> Asked:
     permission, call = question.permission, question.tool_call_id
     if permission is None:
-        title, outcome = _message(question), _action(closed.result)
+        title, outcome = _message(question), str(_plain(closed.result).get("action", "answered"))
     else:
         chosen = question.chosen(closed.result)
         title, outcome = permission.title, "refused" if chosen is None else chosen.name
@@ -169,10 +169,6 @@ def _message(question: Question) -> str:
     if question.method != CREATE_ELICITATION:
         return question.method
     return str(_plain(question.params).get("message", ""))
-
-
-def _action(result: Raw) -> str:
-    return str(_plain(result).get("action", "answered"))
 
 
 def _plain(raw: Raw) -> dict[str, Any]:
@@ -194,7 +190,11 @@ def account(
         if isinstance(mark, Asked) and mark.tool_call_id is not None and fold.tools.get(mark.tool_call_id):
             answers.setdefault(mark.tool_call_id, []).append(mark)
     found = [(item.position, item) for item in _shown_items(fold)]
-    found += [(seq, mark) for seq, mark in marks if not _is_with_call(mark, answers)]
+    found += [
+        (seq, mark)
+        for seq, mark in marks
+        if not (isinstance(mark, Asked) and mark.tool_call_id in answers)  # shown with its tool call
+    ]
     created, info = fold.created, fold.facts.info
     return Account(
         session_id="" if created is None else created.session_id,
@@ -208,10 +208,6 @@ def account(
         ],
         answers=answers,
     )
-
-
-def _is_with_call(mark: Any, answers: dict[str, list[Asked]]) -> bool:
-    return isinstance(mark, Asked) and mark.tool_call_id in answers
 
 
 def _shown_items(fold: SessionFold) -> Sequence[Any]:

@@ -77,25 +77,22 @@ def _link(url: str, name: str) -> str:
 
 
 def _call(call: ToolCall, account: Account) -> Iterator[str]:
-    mark = words.MARKS.get(str(call.status), "●")
+    mark = words.CALL_MARKS.get(str(call.status), "●")
     kind, status = words.kind_text(call.kind), words.status_text(call)
     yield f"{mark} **{inline(kind or 'tool')}** {code(words.call_title(call))} ({inline(status)})"
     for asked in account.answers.get(call.id, ()):
         yield f"Answer: {inline(words.answer_text(asked))}"
     if call.locations and not any(isinstance(content, v2.Diff) for content in call.content):
         yield ", ".join(map(code, words.places(call, account.cwd)))
-    for content in call.content:
-        if isinstance(content, v2.Content):
-            block = content.content
-            shown = printed_text(block.text).strip("\n") if isinstance(block, v2.TextContent) else None
-            if shown != "":
-                yield _block(block) if shown is None else fenced(shown)
-        elif isinstance(content, v2.Diff):
-            yield from _diff(content, account.cwd)
-        elif isinstance(content, v2.Terminal):
-            terminal = account.fold.terminals.get(content.terminal_id)
-            if terminal is not None:
-                yield _terminal(terminal)
+    for part in words.call_parts(call, account.fold):
+        if isinstance(part, v2.Diff):
+            yield from _diff(part, account.cwd)
+        elif isinstance(part, Terminal):
+            yield _terminal(part)
+        elif not isinstance(part, v2.TextContent):
+            yield _block(part)
+        elif shown := printed_text(part.text).strip("\n"):
+            yield fenced(shown)
 
 
 def _diff(diff: v2.Diff, cwd: str) -> Iterator[str]:

@@ -133,7 +133,7 @@ def _link(url: str, name: str) -> str:
 
 def _call(entry: Entry, account: Account) -> Iterator[str]:
     call: ToolCall = entry.what
-    mark = words.MARKS.get(str(call.status), "●")
+    mark = words.CALL_MARKS.get(str(call.status), "●")
     state = {"✓": "good", "✗": "bad", "⊘": "off"}.get(mark, "busy")
     head = f'<span class="mark" title="{escape(words.status_text(call))}">{mark}</span>'
     if kind := words.kind_text(call.kind):
@@ -154,23 +154,15 @@ def _call(entry: Entry, account: Account) -> Iterator[str]:
 def _call_body(call: ToolCall, account: Account) -> Iterator[str]:
     for asked in account.answers.get(call.id, ()):
         yield f'<p class="asked" dir="auto">Answer: {escape(words.answer_text(asked))}</p>\n'
-    for content in call.content:
-        if isinstance(content, v2.Content):
-            yield _output(content.content)
-        elif isinstance(content, v2.Diff):
-            yield _diff(content, account.cwd)
-        elif isinstance(content, v2.Terminal):
-            terminal = account.fold.terminals.get(content.terminal_id)
-            if terminal is not None:
-                yield _terminal(terminal)
-
-
-def _output(block: Any) -> str:
-    """Write the output of a tool. It is not Markdown, so its lines stay as they are."""
-    if isinstance(block, v2.TextContent):
-        shown = printed_text(block.text).strip("\n")
-        return preformatted(shown, kind="output") if shown else ""
-    return _block(block)
+    for part in words.call_parts(call, account.fold):
+        if isinstance(part, v2.Diff):
+            yield _diff(part, account.cwd)
+        elif isinstance(part, Terminal):
+            yield _terminal(part)
+        elif not isinstance(part, v2.TextContent):
+            yield _block(part)
+        elif shown := printed_text(part.text).strip("\n"):
+            yield preformatted(shown, kind="output")  # the output of a tool is not Markdown
 
 
 def _patched(call: ToolCall) -> int:
@@ -211,9 +203,8 @@ def _plan(entry: Entry, account: Account) -> Iterator[str]:
         for item in plan.entries:
             status = str(item.status)
             known = status if status in words.BOXES else "pending"
-            box = words.BOXES.get(status, "☐")
-            shown = escape(safe_line(item.content))
-            yield f'<li class="{known}"><span class="box">{box}</span><span dir="auto">{shown}</span></li>\n'
+            shown = f'<span dir="auto">{escape(safe_line(item.content))}</span>'
+            yield f'<li class="{known}"><span class="box">{words.BOXES[known]}</span>{shown}</li>\n'
         yield "</ul></section>\n"
     elif isinstance(plan, v2.PlanMarkdown):
         yield f'<section class="plan"><h2>Plan</h2>\n{prose(plan.content)}</section>\n'

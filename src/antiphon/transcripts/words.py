@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from json import dumps
 from typing import Any
 
+from antiphon.engine.configuration import offered_values
+from antiphon.engine.fold import SessionFold
 from antiphon.engine.items import ContextUsage, UnknownUpdate
 from antiphon.engine.tools import Terminal, ToolCall
 from antiphon.engine.transcript import Message, MessageType
@@ -16,8 +18,10 @@ from antiphon.schema.antiphon.messages import AnnotationKind
 from antiphon.text_safety import safe_line
 from antiphon.transcripts.accounts import Account, Asked, Ended
 
-MARKS = {"completed": "✓", "failed": "✗", "cancelled": "⊘"}
-BOXES = {"completed": "☑", "in_progress": "◐", "cancelled": "☒"}
+CALL_MARKS = {"completed": "✓", "failed": "✗", "cancelled": "⊘"}
+"""The sign of a tool call, by its final status."""
+BOXES = {"completed": "☑", "in_progress": "◐", "pending": "☐", "cancelled": "☒"}
+"""The sign of an entry of a plan, by its status."""
 READING = frozenset(["read", "search", "fetch", "think"])
 """Kinds of tool calls whose output is meant for the agent."""
 ENDINGS = {
@@ -144,6 +148,16 @@ def tokens_text(usage: v2.Usage) -> str:
     return f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
 
 
+def option_value(option: Any) -> str:
+    """Return the name of the value that a config option has."""
+    if isinstance(option, dict):
+        return safe_line(str(option.get("currentValue", "")))
+    if isinstance(option, v2.SessionConfigBoolean):
+        return "on" if option.current_value else "off"
+    names = {value.value: value.name for value in offered_values(option)}
+    return safe_line(names.get(option.current_value, option.current_value))
+
+
 def notice_text(notice: v2.Notice) -> str:
     return safe_line(notice.title if notice.description is None else f"{notice.title}: {notice.description}")
 
@@ -224,6 +238,19 @@ def call_title(call: ToolCall) -> str:
 def kind_text(kind: str) -> str:
     """Return the kind of a tool call in words, "" for `other`."""
     return "" if kind == "other" else safe_line(str(kind), limit=40).replace("_", " ")
+
+
+def call_parts(call: ToolCall, fold: SessionFold) -> Iterator[Any]:
+    """Yield what a tool call shows: content blocks, diffs, and terminals of the session."""
+    for content in call.content:
+        if isinstance(content, v2.Content):
+            yield content.content
+        elif isinstance(content, v2.Diff):
+            yield content
+        elif isinstance(content, v2.Terminal):
+            terminal = fold.terminals.get(content.terminal_id)
+            if terminal is not None:
+                yield terminal
 
 
 def status_text(call: ToolCall) -> str:

@@ -39,10 +39,10 @@ class Chat:
 async def run_chat(chat: Chat) -> int:
     """Run the UI until the user quits, and return the exit code. Raises what `connect` raises."""
     asking = PendingQuestions()
-    apps: list[ChatApp] = []
+    app: ChatApp | None = None
 
     def linked(link: Link) -> None:
-        for app in apps:
+        if app is not None:
             app.linked()
 
     async with connect(
@@ -64,6 +64,5 @@ async def run_chat(chat: Chat) -> int:
             new=chat.new,
             history=chat.history,
         )
-        apps.append(app)
         await app.run_async()
     return app.return_code or 0

@@ -54,10 +54,10 @@ class History:
                 file.write(line)
             if self._path.stat().st_size > 4 * KEPT * 1000:
                 kept = "".join(json.dumps(each) + "\n" for each in self._prompts[-KEPT:])
-                beside = self._path.with_suffix(".new")
-                beside.touch(mode=0o600)
-                beside.write_text(kept, encoding="utf-8")
-                beside.replace(self._path)
+                new = self._path.with_suffix(".new")
+                new.touch(mode=0o600)
+                new.write_text(kept, encoding="utf-8")
+                new.replace(self._path)
 
 
 def _read(path: Path) -> list[str]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 from antiphon.client import ClientSession
 from antiphon.engine import TurnState
 from antiphon.schema import v2
+from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.antiphon.prompts import QueueEntry
+from antiphon.schema.antiphon.readers import read_update
 from antiphon.tui.text.plain import plain_line
 
 
@@ -22,24 +25,6 @@ class QueuedEntry:
     """The name of the client that sent it, "" for this client."""
 
 
-class PromptQueue(Protocol):
-    @property
-    def entries(self) -> list[QueuedEntry]: ...
-
-    async def add(self, text: str) -> None: ...
-
-    async def edit(self, id: str, text: str) -> None: ...
-
-    async def move(self, id: str, by: int) -> None: ...
-
-    async def withdraw(self, id: str) -> None: ...
-
-
-def queue_of(session: ClientSession) -> PromptQueue:
-    able = session.queue.available
-    return AgentQueue(session) if able else LocalQueue()
-
-
 class AgentQueue:
     """A queue that the agent or hub keeps. All clients see it, and it outlives this terminal."""
 
@@ -48,19 +33,16 @@ class AgentQueue:
 
     @property
     def entries(self) -> list[QueuedEntry]:
-        found = []
-        for entry in self._session.queue.entries:
-            if isinstance(entry, dict) and isinstance(entry.get("messageId"), str):
-                found.append(
-                    QueuedEntry(entry["messageId"], _text(entry.get("content")), self._sender(entry))
-                )
-        return found
+        read = [read_update(QueueEntry, entry) for entry in self._session.queue.entries]
+        return [
+            QueuedEntry(entry.message_id, _text(entry.content), self._sender(entry.sender))
+            for entry in read
+            if entry is not None
+        ]
 
-    def _sender(self, entry: dict[str, Any]) -> str:
-        sender = entry.get("sender")
-        if not isinstance(sender, dict) or sender.get("clientId") == self._session.client.who.client_id:
-            return ""
-        return plain_line(str(sender.get("name", "")), limit=40)
+    def _sender(self, sender: Who | None) -> str:
+        mine = sender is None or sender.client_id == self._session.client.who.client_id
+        return "" if mine or sender is None else plain_line(sender.name, limit=40)
 
     async def add(self, text: str) -> None:
         await self._session.queue.add(text)
@@ -125,13 +107,14 @@ class PromptSender:
 
     def __init__(self, session: ClientSession) -> None:
         self._session = session
-        self._waiting = queue_of(session)
+        self._local = None if session.queue.available else LocalQueue()
+        self.queue = self._local or AgentQueue(session)
         self.paused = False
         """Whether the queue waits until a client resumes it."""
 
     @property
     def entries(self) -> list[QueuedEntry]:
-        return self._waiting.entries
+        return self.queue.entries
 
     async def send(self, text: str, delivery: str) -> str | None:
         session = self._session
@@ -143,42 +126,27 @@ class PromptSender:
         if delivery in ("steer", "interrupt", "agent") and delivery in session.abilities.delivery:
             await session.prompt(text, delivery=delivery)
             return None
-        await self._waiting.add(text)
+        await self.queue.add(text)
         if delivery == "interrupt":
-            if isinstance(self._waiting, LocalQueue):
-                await self._waiting.move(self.entries[-1].id, -len(self.entries))
+            if self._local is not None:
+                await self._local.move(self.entries[-1].id, -len(self.entries))
             await session.cancel()
-            if not isinstance(self._waiting, LocalQueue):
-                await session.queue.resume()
+            await self.resume()
             return None
         return "This agent cannot be steered, so the prompt was queued." if delivery == "steer" else None
 
-    async def send_next(self) -> str | None:
+    async def send_next(self) -> None:
         """Send the next prompt of a local queue, because the session is idle."""
-        next_one = self._waiting.take() if isinstance(self._waiting, LocalQueue) else None
-        if next_one is not None:
-            await self._session.prompt(next_one)
-        return None
+        text = None if self._local is None else self._local.take()
+        if text is not None:
+            await self._session.prompt(text)
 
     async def edit(self, id: str, text: str) -> str | None:
         if all(entry.id != id for entry in self.entries):
             return "The agent already has this prompt, so it was not changed."
-        await self._waiting.edit(id, text)
+        await self.queue.edit(id, text)
         return None
 
-    async def move(self, id: str, by: int) -> str | None:
-        await self._waiting.move(id, by)
-        return None
-
-    async def withdraw(self, id: str) -> str | None:
-        await self._waiting.withdraw(id)
-        return None
-
-    async def resume(self) -> str | None:
-        if not isinstance(self._waiting, LocalQueue):
+    async def resume(self) -> None:
+        if self._local is None:
             await self._session.queue.resume()
-        return None
-
-    async def cancel(self) -> str | None:
-        await self._session.cancel()
-        return None

@@ -16,19 +16,9 @@ class PendingQuestion:
     def __init__(self, asked: Permission | Elicitation) -> None:
         self.asked = asked
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.answered_here = False
-
-    @property
-    def session(self) -> ClientSession | None:
-        return self.asked.session
-
-    @property
-    def question_id(self) -> str:
-        return self.asked.question_id
 
     def reply(self, answer: v2.PermissionOption | Reply | None) -> None:
         if not self.answer.done():
-            self.answered_here = True
             self.answer.set_result(answer)
 
 
@@ -60,7 +50,8 @@ class PendingQuestions(Permissions):
 
     def of(self, session: ClientSession | None) -> list[PendingQuestion]:
         """Return the questions of a session, the oldest first, and those without a session."""
-        return [each for each in self.open if each.session is None or _root(each.session) is session]
+        asked = ((each, each.asked.session) for each in self.open)
+        return [each for each, asker in asked if asker is None or _root(asker) is session]
 
 
 def _root(session: ClientSession) -> ClientSession:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from antiphon.cli.commands import completion
@@ -17,65 +15,12 @@ from antiphon.cli.commands.options import (
     name_option,
     read_agents,
     read_versions,
+    runs,
+    sessions_option,
 )
 
-SERVE = """\
-Run a hub: it serves agents to many clients at once.
 
-The hub stores its sessions. They outlive clients, connections and the hub itself. Everything after --
-is the AGENT: the name of a known agent, a command, or a ws:// address. The default is the built-in agent.
-
-\b
-Examples:
-  antiphon serve                                  the built-in agent, to try it
-  antiphon serve -- claude
-  antiphon serve --agent claude=claude-agent-acp --agent mine="./my-agent --acp"
-  antiphon serve --port 0 --ready-file hub.json   any free port; hub.json has the address
-
-Clients need the token in the file `token` of the data folder. Commands on this machine read it
-automatically. On SIGTERM the hub lets running turns end, then stops the agents.
-"""
-ACP = """\
-Connect an editor to the hub: an ACP agent over stdin and stdout.
-
-Configure this command as a custom agent in an editor that speaks ACP. It finds the hub by its data folder, or
-by --hub and --token (ANTIPHON_HUB, ANTIPHON_TOKEN). If no hub runs, it starts one that serves AGENT.
-
-\b
-Examples:
-  antiphon acp                        the hub's sessions in the editor
-  antiphon acp -- claude              sessions of that agent
-  antiphon acp --session sess_42      the editor's new session is sess_42
-"""
-ATTACH = """\
-Follow a session of the hub in the terminal, together with its other clients.
-
-SESSION is an id, the beginning of one, or "new". Without it, the latest session is followed, or a new one if
-there is none. Lines that you type are prompts, or answers to the agent's questions. Ctrl-C cancels your turn,
-or leaves if you have none; Ctrl-D leaves. The session continues without you.
-
-\b
-Examples:
-  antiphon attach                        the latest session
-  antiphon attach new --agent claude     a new session with one of the hub's agents
-  antiphon attach 4f2a                   the session whose id begins with 4f2a
-  echo "plan" | antiphon attach          sends a prompt, shows the turn and ends with it
-"""
-LINK = """\
-Print a link that lets a browser into the hub, once, within five minutes.
-
-The browser that opens it stays logged in for a week, with the role of the link: an owner may do everything, a
-controller may prompt and answer, an observer may watch. `antiphon token list` lists the browsers, and
-`antiphon token revoke` logs one out.
-
-\b
-Examples:
-  antiphon link                                     for your own browser
-  antiphon link --role observer --session sess_42   for another user, who may watch one session
-"""
-
-
-@click.command(cls=AgentCommand, help=SERVE, short_help="Run a hub that serves agents to many clients.")
+@click.command(cls=AgentCommand, short_help="Run a hub that serves agents to many clients.")
 @click.option(
     "--agent",
     "agents",
@@ -143,14 +88,26 @@ Examples:
 )
 @access_options
 @click.option("-v", "--verbose", is_flag=True, help="Also print what the agents write to stderr.")
-@click.pass_context
-def serve(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.serve import ServeOptions, run_serve
+@runs("serve.run_serve")
+def serve() -> None:
+    """Run a hub: it serves agents to many clients at once.
 
-    ctx.exit(run_serve(ServeOptions(agent=ctx.meta["agent"], **given)))
+    The hub stores its sessions. They outlive clients, connections and the hub itself. Everything after --
+    is the AGENT: the name of a known agent, a command, or a ws:// address. The default is the built-in agent.
+
+    \b
+    Examples:
+      antiphon serve                                  the built-in agent, to try it
+      antiphon serve -- claude
+      antiphon serve --agent claude=claude-agent-acp --agent mine="./my-agent --acp"
+      antiphon serve --port 0 --ready-file hub.json   any free port; hub.json has the address
+
+    Clients need the token in the file `token` of the data folder. Commands on this machine read it
+    automatically. On SIGTERM the hub lets running turns end, then stops the agents.
+    """
 
 
-@click.command(cls=AgentCommand, help=ACP, short_help="Connect an editor to the hub, over stdio.")
+@click.command(cls=AgentCommand, short_help="Connect an editor to the hub, over stdio.")
 @click.option(
     "--session",
     metavar="ID",
@@ -159,14 +116,23 @@ def serve(ctx: click.Context, /, **given: Any) -> None:
 )
 @busy_option
 @hub_options
-@click.pass_context
-def acp(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.acp import run_acp
+@runs("acp.run_acp")
+def acp() -> None:
+    """Connect an editor to the hub: an ACP agent over stdin and stdout.
 
-    ctx.exit(run_acp(agent=ctx.meta["agent"], **given))
+    Configure this command as a custom agent in an editor that speaks ACP. It finds the hub by its data
+    folder, or by --hub and --token (ANTIPHON_HUB, ANTIPHON_TOKEN). If no hub runs, it starts one that serves
+    AGENT.
+
+    \b
+    Examples:
+      antiphon acp                        the hub's sessions in the editor
+      antiphon acp -- claude              sessions of that agent
+      antiphon acp --session sess_42      the editor's new session is sess_42
+    """
 
 
-@click.command(cls=HelpCommand, help=ATTACH, short_help="Follow a session of the hub in the terminal.")
+@click.command(cls=HelpCommand, short_help="Follow a session of the hub in the terminal.")
 @click.argument("session", required=False, shell_complete=completion.sessions)
 @click.option(
     "--agent",
@@ -176,14 +142,24 @@ def acp(ctx: click.Context, /, **given: Any) -> None:
 )
 @name_option
 @hub_options
-@click.pass_context
-def attach(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.attach import run_attach
+@runs("attach.run_attach")
+def attach() -> None:
+    """Follow a session of the hub in the terminal, together with its other clients.
 
-    ctx.exit(run_attach(**given))
+    SESSION is an id, the beginning of one, or "new". Without it, the latest session is followed, or a new one
+    if there is none. Lines that you type are prompts, or answers to the agent's questions. Ctrl-C cancels
+    your turn, or leaves if you have none; Ctrl-D leaves. The session continues without you.
+
+    \b
+    Examples:
+      antiphon attach                        the latest session
+      antiphon attach new --agent claude     a new session with one of the hub's agents
+      antiphon attach 4f2a                   the session whose id begins with 4f2a
+      echo "plan" | antiphon attach          sends a prompt, shows the turn and ends with it
+    """
 
 
-@click.command(cls=HelpCommand, help=LINK, short_help="Print a link that lets a browser into the hub.")
+@click.command(cls=HelpCommand, short_help="Print a link that lets a browser into the hub.")
 @click.option(
     "--role",
     type=click.Choice(["observer", "controller", "owner"]),
@@ -191,17 +167,18 @@ def attach(ctx: click.Context, /, **given: Any) -> None:
     show_default=True,
     help="What the browser may do.",
 )
-@click.option(
-    "--session",
-    "sessions",
-    multiple=True,
-    metavar="ID",
-    help="Limit it to this session. May be repeated.",
-    shell_complete=completion.sessions,
-)
+@sessions_option
 @hub_options
-@click.pass_context
-def link(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.sessions import run_link
+@runs("sessions.run_link")
+def link() -> None:
+    """Print a link that lets a browser into the hub, once, within five minutes.
 
-    ctx.exit(run_link(**given))
+    The browser that opens it stays logged in for a week, with the role of the link: an owner may do
+    everything, a controller may prompt and answer, an observer may watch. `antiphon token list` lists the
+    browsers, and `antiphon token revoke` logs one out.
+
+    \b
+    Examples:
+      antiphon link                                     for your own browser
+      antiphon link --role observer --session sess_42   for another user, who may watch one session
+    """

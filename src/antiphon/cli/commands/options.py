@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 import click
@@ -31,7 +32,7 @@ class HubPlace(NamedTuple):
 
 
 class AgentCommand(HelpCommand):
-    """A command that takes the command of an agent after `--`."""
+    """A command that takes the command of an agent after `--`, as its parameter `agent`."""
 
     usage: tuple[str, ...] = ()
     """The usage line before the agent, if it differs from the one that click makes."""
@@ -46,8 +47,8 @@ class AgentCommand(HelpCommand):
                 raise click.UsageError(
                     "there is no AGENT after --; expected a name, a command or an address", ctx
                 )
-        ctx.meta["agent"] = agent
         rest = super().parse_args(ctx, args)
+        ctx.params["agent"] = agent
         if dashes and ctx.resilient_parsing:
             ctx.meta[_COMPLETED] = agent
         return rest
@@ -64,6 +65,25 @@ class AgentCommand(HelpCommand):
         return [*(self.usage or super().collect_usage_pieces(ctx)), "[-- AGENT…]"]
 
 
+def runs(work: str) -> Callable[[Command], Command]:
+    """Make a command run `work`, a function in a module of `cli`, and exit with the code that it returns.
+
+    The module is imported when the command is called, so that help and completion are quick. The decorated
+    function only gives the command its name and its help.
+    """
+    module, _, name = work.partition(".")
+
+    def decorate(described: Command) -> Command:
+        @wraps(described)
+        @click.pass_context
+        def run(ctx: click.Context, /, **given: Any) -> None:
+            ctx.exit(getattr(import_module(f"antiphon.cli.{module}"), name)(**given))
+
+        return run
+
+    return decorate
+
+
 data_option = click.option(
     "--data",
     type=click.Path(file_okay=False),
@@ -72,6 +92,14 @@ data_option = click.option(
 )
 name_option = click.option(
     "--name", metavar="WHO", help="The name that other clients see. Default: your login name."
+)
+sessions_option = click.option(
+    "--session",
+    "sessions",
+    multiple=True,
+    metavar="ID",
+    help="Limit it to this session. May be repeated.",
+    shell_complete=completion.sessions,
 )
 busy_option = click.option(
     "--busy",

@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import Any, Literal
 
 import click
 
 from antiphon.cli.commands.options import AgentCommand, ca_option
 from antiphon.cli.exit_codes import Exit
-
-HELP = """\
-Send one prompt to an agent and show its turn.
-
-TEXT is the prompt. Without it, or with "-", the prompt is read from stdin. Everything after -- is the AGENT:
-the name of a known agent, a command, or a ws:// address. Without AGENT the built-in agent answers, offline.
-
-\b
-Examples:
-  antiphon prompt "plan"                             the built-in agent
-  antiphon prompt "Why is the build red?" -- claude
-  antiphon prompt "Add a test" --allow edit -- codex
-  git diff | antiphon prompt - -- gemini > review.md
-  antiphon prompt "What is this?" --file plan.png -- opencode
-  antiphon prompt "hello" --json -- ./my-agent --acp
-
-On a terminal the turn is rendered as it streams. Otherwise messages go to stdout, and tool calls and plans to
-stderr. Questions of the agent are asked on the terminal, if there is one. Ctrl-C cancels the turn and waits
-for the agent; a second Ctrl-C kills the agent.
-"""
 
 
 class PromptCommand(AgentCommand):
@@ -47,7 +28,7 @@ class PromptCommand(AgentCommand):
             formatter.write_dl([(str(int(code)), code.meaning) for code in Exit])
 
 
-@click.command(cls=PromptCommand, help=HELP, short_help="Send one prompt to an agent and show its turn.")
+@click.command(cls=PromptCommand, short_help="Send one prompt to an agent and show its turn.")
 @click.argument("words", metavar="[TEXT]", nargs=-1)
 @click.option(
     "--cwd",
@@ -87,35 +68,34 @@ class PromptCommand(AgentCommand):
 @click.option("-v", "--verbose", is_flag=True, help="Also print what the agent writes to stderr.")
 @click.pass_context
 def prompt(
-    ctx: click.Context,
-    words: tuple[str, ...],
-    cwd: str,
-    files: tuple[str, ...],
-    version: str | None,
-    allow: str | None,
-    json: bool,
-    timeout: float | None,
-    verbose: bool,
+    ctx: click.Context, /, words: tuple[str, ...], version: Literal["1", "2"] | None, **given: Any
 ) -> None:
+    """Send one prompt to an agent and show its turn.
+
+    TEXT is the prompt. Without it, or with "-", the prompt is read from stdin. Everything after -- is the
+    AGENT: the name of a known agent, a command, or a ws:// address. Without AGENT the built-in agent answers,
+    offline.
+
+    \b
+    Examples:
+      antiphon prompt "plan"                             the built-in agent
+      antiphon prompt "Why is the build red?" -- claude
+      antiphon prompt "Add a test" --allow edit -- codex
+      git diff | antiphon prompt - -- gemini > review.md
+      antiphon prompt "What is this?" --file plan.png -- opencode
+      antiphon prompt "hello" --json -- ./my-agent --acp
+
+    On a terminal the turn is rendered as it streams. Otherwise messages go to stdout, and tool calls and
+    plans to stderr. Questions of the agent are asked on the terminal, if there is one. Ctrl-C cancels the
+    turn and waits for the agent; a second Ctrl-C kills the agent.
+    """
     if len(words) > 1:
         raise click.UsageError(f"TEXT is one argument: quote it; an agent comes after --: -- {words[-1]}")
     text = _text(words)
     from antiphon.cli.prompt import PromptRequest, run_prompt
 
-    code = run_prompt(
-        PromptRequest(
-            text=text,
-            files=files,
-            agent=ctx.meta["agent"],
-            cwd=cwd,
-            version=None if version is None else 1 if version == "1" else 2,
-            allow=allow,
-            json=json,
-            timeout=timeout,
-            verbose=verbose,
-        )
-    )
-    ctx.exit(code)
+    wanted: dict[str | None, Literal[1, 2]] = {"1": 1, "2": 2}
+    ctx.exit(run_prompt(PromptRequest(text=text, version=wanted.get(version), **given)))
 
 
 def _text(words: tuple[str, ...]) -> str:

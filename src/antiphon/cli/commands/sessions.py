@@ -9,134 +9,81 @@ import click
 
 from antiphon.cli.commands import completion
 from antiphon.cli.commands.help import CommandGroup
-from antiphon.cli.commands.options import hub_options
+from antiphon.cli.commands.options import hub_options, runs
 
-SESSIONS = """\
-List, show, rename, delete, export, import and fork the sessions of a hub, whether it runs or not.
-
-A session is named by its id, or by the first characters of its id.
-
-\b
-Examples:
-  antiphon sessions list                       the newest first
-  antiphon sessions show 4f2a                  the conversation of the session whose id begins with 4f2a
-  antiphon sessions export 4f2a -o talk.html   a page to read
-"""
-LIST = """\
-List the sessions, the newest first: id, time, agent, state, clients, title and folder.
-
-\b
-Examples:
-  antiphon sessions list
-  antiphon sessions list --json | head -1      the newest, for a script
-  antiphon sessions list --hub 192.0.2.7:8642  another machine's hub, with its token in ANTIPHON_TOKEN
-"""
-SHOW = """\
-Print the messages and tool calls of a session, and its turns with the requests that they answer.
-
-\b
-Examples:
-  antiphon sessions show 4f2a
-  antiphon sessions show 4f2a | less
-"""
-RENAME = """\
-Change the title of a session.
-
-\b
-Examples:
-  antiphon sessions rename 4f2a "The red build"
-"""
-DELETE = """\
-Delete a session and its whole conversation.
-
-\b
-Examples:
-  antiphon sessions delete 4f2a         asks before it deletes
-  antiphon sessions delete 4f2a --yes   does not ask, for a script
-"""
-EXPORT = """\
-Write a session to one file, to import it elsewhere or to read it.
-
-The hub may run and the session may work; later events are not in the file. Without --format, the ending of
-the file's name decides; without -o, the file is named after the session. Of a damaged session, the
-readable part is written and the missing parts are named.
-
-\b
-Examples:
-  antiphon sessions export 4f2a                    a file to import on another machine
-  antiphon sessions export 4f2a -o talk.html       a page to read and to pass on
-  antiphon sessions export 4f2a --format markdown -o -
-"""
-IMPORT = """\
-Import a session from an exported file and print its id.
-
-A damaged file is refused as a whole, with the place of the damage. The hub may run; it lists the session at
-once. The session's agent loads it if it knows it. Otherwise the agent gets the conversation as text.
-
-\b
-Examples:
-  antiphon sessions import 4f2a.antiphon
-  antiphon sessions import 4f2a.antiphon --partial           the part before the damage
-  antiphon sessions import 4f2a.antiphon --as copy --cwd .   a copy that works in this folder
-  ssh HOST antiphon sessions export 4f2a -o - | antiphon sessions import -
-"""
-FORK = """\
-Start a new session that continues from another one, and print its id.
-
-Without --at it continues from the last point at which the session was idle.
-
-\b
-Examples:
-  antiphon sessions fork 4f2a
-  antiphon sessions fork 4f2a --at msg_31c0   after that message
-"""
 session_argument = click.argument("session", shell_complete=completion.sessions)
 
 
-@click.group(
-    cls=CommandGroup, help=SESSIONS, short_help="List, show, rename, delete, export, import or fork sessions."
-)
+@click.group(cls=CommandGroup, short_help="List, show, rename, delete, export, import or fork sessions.")
 def sessions() -> None:
-    pass
+    """List, show, rename, delete, export, import and fork the sessions of a hub, whether it runs or not.
+
+    A session is named by its id, or by the first characters of its id.
+
+    \b
+    Examples:
+      antiphon sessions list                       the newest first
+      antiphon sessions show 4f2a                  the conversation of the session whose id begins with 4f2a
+      antiphon sessions export 4f2a -o talk.html   a page to read
+    """
 
 
-@sessions.command("list", help=LIST, short_help="List the sessions, the newest first.")
+@sessions.command("list", short_help="List the sessions, the newest first.")
 @click.option("--json", is_flag=True, help="Print one JSON object per session and line.")
 @hub_options
-@click.pass_context
-def list_sessions(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.sessions import run_list
+@runs("sessions.run_list")
+def list_sessions() -> None:
+    """List the sessions, the newest first: id, time, agent, state, clients, title and folder.
 
-    ctx.exit(run_list(**given))
+    \b
+    Examples:
+      antiphon sessions list
+      antiphon sessions list --json | head -1      the newest, for a script
+      antiphon sessions list --hub 192.0.2.7:8642  another machine's hub, with its token in ANTIPHON_TOKEN
+    """
 
 
-@sessions.command(help=SHOW, short_help="Print the conversation of a session.")
+@sessions.command(short_help="Print the conversation of a session.")
 @session_argument
 @hub_options
-@click.pass_context
-def show(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.sessions import run_show
+@runs("sessions.run_show")
+def show() -> None:
+    """Print the messages and tool calls of a session, and its turns with the requests that they answer.
 
-    ctx.exit(run_show(**given))
+    \b
+    Examples:
+      antiphon sessions show 4f2a
+      antiphon sessions show 4f2a | less
+    """
 
 
-@sessions.command(help=RENAME, short_help="Change the title of a session.")
+@sessions.command(short_help="Change the title of a session.")
 @session_argument
 @click.argument("title")
 @hub_options
-@click.pass_context
-def rename(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.sessions import run_rename
+@runs("sessions.run_rename")
+def rename() -> None:
+    """Change the title of a session.
 
-    ctx.exit(run_rename(**given))
+    \b
+    Examples:
+      antiphon sessions rename 4f2a "The red build"
+    """
 
 
-@sessions.command(help=DELETE, short_help="Delete a session.")
+@sessions.command(short_help="Delete a session.")
 @session_argument
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @hub_options
 @click.pass_context
 def delete(ctx: click.Context, /, session: str, yes: bool, **given: Any) -> None:
+    """Delete a session and its whole conversation.
+
+    \b
+    Examples:
+      antiphon sessions delete 4f2a         asks before it deletes
+      antiphon sessions delete 4f2a --yes   does not ask, for a script
+    """
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("cannot ask for confirmation, because stdin is not a terminal: give --yes")
@@ -146,7 +93,7 @@ def delete(ctx: click.Context, /, session: str, yes: bool, **given: Any) -> None
     ctx.exit(run_delete(session=session, **given))
 
 
-@sessions.command(help=EXPORT, short_help="Write a session to one file, to move or read it.")
+@sessions.command(short_help="Write a session to one file, to move or read it.")
 @session_argument
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="The file to write; - for stdout.")
 @click.option(
@@ -155,14 +102,23 @@ def delete(ctx: click.Context, /, session: str, yes: bool, **given: Any) -> None
     help="antiphon: a file to import. markdown, html: a transcript to read.",
 )
 @hub_options
-@click.pass_context
-def export(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.transfer import run_export
+@runs("transfer.run_export")
+def export() -> None:
+    """Write a session to one file, to import it elsewhere or to read it.
 
-    ctx.exit(run_export(**given))
+    The hub may run and the session may work; later events are not in the file. Without --format, the ending
+    of the file's name decides; without -o, the file is named after the session. Of a damaged session, the
+    readable part is written and the missing parts are named.
+
+    \b
+    Examples:
+      antiphon sessions export 4f2a                    a file to import on another machine
+      antiphon sessions export 4f2a -o talk.html       a page to read and to pass on
+      antiphon sessions export 4f2a --format markdown -o -
+    """
 
 
-@sessions.command("import", help=IMPORT, short_help="Import a session from an exported file.")
+@sessions.command("import", short_help="Import a session from an exported file.")
 @click.argument("file", type=click.Path())
 @click.option("--as", "named", metavar="ID", help="Import it as a copy with this session id.")
 @click.option(
@@ -183,19 +139,34 @@ def export(ctx: click.Context, /, **given: Any) -> None:
     help="If the session was damaged when it was exported, import the part before the damage.",
 )
 @hub_options
-@click.pass_context
-def import_(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.transfer import run_import
+@runs("transfer.run_import")
+def import_() -> None:
+    """Import a session from an exported file and print its id.
 
-    ctx.exit(run_import(**given))
+    A damaged file is refused as a whole, with the place of the damage. The hub may run; it lists the session
+    at once. The session's agent loads it if it knows it. Otherwise the agent gets the conversation as text.
+
+    \b
+    Examples:
+      antiphon sessions import 4f2a.antiphon
+      antiphon sessions import 4f2a.antiphon --partial           the part before the damage
+      antiphon sessions import 4f2a.antiphon --as copy --cwd .   a copy that works in this folder
+      ssh HOST antiphon sessions export 4f2a -o - | antiphon sessions import -
+    """
 
 
-@sessions.command(help=FORK, short_help="Start a session that continues from another one.")
+@sessions.command(short_help="Start a session that continues from another one.")
 @session_argument
 @click.option("--at", metavar="MESSAGE", help="The id of the message after which it continues.")
 @hub_options
-@click.pass_context
-def fork(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.transfer import run_fork
+@runs("transfer.run_fork")
+def fork() -> None:
+    """Start a new session that continues from another one, and print its id.
 
-    ctx.exit(run_fork(**given))
+    Without --at it continues from the last point at which the session was idle.
+
+    \b
+    Examples:
+      antiphon sessions fork 4f2a
+      antiphon sessions fork 4f2a --at msg_31c0   after that message
+    """

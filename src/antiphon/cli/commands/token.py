@@ -2,54 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from antiphon.cli.commands import completion
 from antiphon.cli.commands.help import CommandGroup
-from antiphon.cli.commands.options import data_option
-
-TOKEN = """\
-Give others access to a hub: create, list and revoke tokens.
-
-A running hub applies changes at once. The hub's own token, in the file `token` of its data folder, is an
-owner's token.
-
-\b
-Examples:
-  antiphon token create ann --role observer   she may watch
-  antiphon token list
-  antiphon token revoke ann                   ends her access
-"""
-LIST = """\
-List the tokens: name, role, sessions and expiry.
-
-\b
-Examples:
-  antiphon token list
-  antiphon token list --data /srv/hub   of a hub with its own data folder
-"""
-REVOKE = """\
-Revoke a token. The hub disconnects the clients that use it.
-
-\b
-Examples:
-  antiphon token revoke ann
-"""
-CREATE = """\
-Create a token called NAME and print its secret, once. The hub stores only a hash of the secret.
-
-\b
-Examples:
-  antiphon token create ann --role observer                     she may watch
-  antiphon token create bob --session sess_42 --expires 8h      one session, for eight hours
-"""
+from antiphon.cli.commands.options import data_option, runs, sessions_option
 
 
-@click.group(cls=CommandGroup, help=TOKEN, short_help="Give others access to a hub.")
+@click.group(cls=CommandGroup, short_help="Give others access to a hub.")
 def token() -> None:
-    pass
+    """Give others access to a hub: create, list and revoke tokens.
+
+    A running hub applies changes at once. The hub's own token, in the file `token` of its data folder, is an
+    owner's token.
+
+    \b
+    Examples:
+      antiphon token create ann --role observer   she may watch
+      antiphon token list
+      antiphon token revoke ann                   ends her access
+    """
 
 
 def _span(ctx: click.Context, param: click.Parameter, given: str | None) -> float | None:
@@ -61,7 +33,7 @@ def _span(ctx: click.Context, param: click.Parameter, given: str | None) -> floa
     return seconds
 
 
-@token.command(help=CREATE, short_help="Create a token and print its secret.")
+@token.command(short_help="Create a token and print its secret.")
 @click.argument("name")
 @click.option(
     "--role",
@@ -71,39 +43,43 @@ def _span(ctx: click.Context, param: click.Parameter, given: str | None) -> floa
     help="observer: watch. controller: also prompt, answer and configure. owner: also delete, close for "
     "all clients and log in. metrics: read /metrics and nothing else.",
 )
-@click.option(
-    "--session",
-    "sessions",
-    multiple=True,
-    metavar="ID",
-    help="Limit it to this session. May be repeated.",
-    shell_complete=completion.sessions,
-)
+@sessions_option
 @click.option(
     "--expires", metavar="TIME", callback=_span, help="Expire after e.g. 30m, 8h, 7d. Default: never."
 )
 @data_option
-@click.pass_context
-def create(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.tokens import run_create
+@runs("tokens.run_create")
+def create() -> None:
+    """Create a token called NAME and print its secret, once. The hub stores only a hash of the secret.
 
-    ctx.exit(run_create(**given))
+    \b
+    Examples:
+      antiphon token create ann --role observer                     she may watch
+      antiphon token create bob --session sess_42 --expires 8h      one session, for eight hours
+    """
 
 
-@token.command("list", help=LIST, short_help="List the tokens.")
+@token.command("list", short_help="List the tokens.")
 @data_option
-@click.pass_context
-def list_tokens(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.tokens import run_list
+@runs("tokens.run_list")
+def list_tokens() -> None:
+    """List the tokens: name, role, sessions and expiry.
 
-    ctx.exit(run_list(**given))
+    \b
+    Examples:
+      antiphon token list
+      antiphon token list --data /srv/hub   of a hub with its own data folder
+    """
 
 
-@token.command(help=REVOKE, short_help="Revoke a token.")
+@token.command(short_help="Revoke a token.")
 @click.argument("name", shell_complete=completion.tokens)
 @data_option
-@click.pass_context
-def revoke(ctx: click.Context, /, **given: Any) -> None:
-    from antiphon.cli.tokens import run_revoke
+@runs("tokens.run_revoke")
+def revoke() -> None:
+    """Revoke a token. The hub disconnects the clients that use it.
 
-    ctx.exit(run_revoke(**given))
+    \b
+    Examples:
+      antiphon token revoke ann
+    """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
@@ -12,7 +13,9 @@ from rich.padding import Padding
 from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.text import Text
+from rich.theme import Theme
 
+from antiphon.cli.output.streams import SafeStream
 from antiphon.text_safety import safe_text
 
 
@@ -97,6 +100,14 @@ def _line(segments: list[Segment]) -> Text:
             line.append(segment.text, segment.style)
     line.rstrip()
     return line
+
+
+def safe_console(theme: Theme) -> Console:
+    """Return a rich console on stdout that shows safe text, and no links that differ from their text."""
+    stream = sys.stdout.stream if isinstance(sys.stdout, SafeStream) else sys.stdout
+    console = Console(theme=theme, highlight=False, file=stream)
+    console.push_render_hook(SafeRenderHook())
+    return console
 
 
 class SafeRenderable:

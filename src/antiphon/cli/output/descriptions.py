@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from antiphon.client import ClientSession
-from antiphon.engine import is_deletion
+from antiphon.engine import Terminal, is_deletion
 from antiphon.schema import v2
 from antiphon.text_safety import printed_text, safe_text
-from antiphon.transcripts import READING, block_text, change_text, patch_rows, relative_path
+from antiphon.transcripts import READING, block_text, call_parts, change_text, patch_rows, relative_path
 
 LONGEST_PATH = 8_192
 """Characters of a change's paths that are shown: two paths of the maximum length on Linux."""
@@ -17,8 +17,6 @@ LONGEST_NOTE = 2_000
 """Characters of a note that are shown."""
 FAILED = frozenset(["failed", "cancelled"])
 FINISHED = frozenset(["completed", "failed", "cancelled"])
-MARKS = {"completed": "✓", "failed": "✗", "cancelled": "⊘"}
-BOXES = {"completed": "☑", "in_progress": "◐", "pending": "☐", "cancelled": "☒"}
 REFUSED = "the agent drops this prompt and its answer; they are not part of the next prompt"
 """What a refusal means for the user (PROMPT-V1-08)."""
 
@@ -40,26 +38,44 @@ def stands_apart(block: Any) -> bool:
     return not isinstance(block, v2.TextContent)
 
 
-def changed(update: v2.AgentMessage | v2.AgentThought) -> str:
-    """Describe what the agent did to a message that was already printed."""
-    return f"the agent has {'deleted' if is_deletion(update) else 'rewritten'} this message"
+class ShownMessages:
+    """The text of messages that was shown, to show only the rest when an agent sends a message as a whole."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {}
+
+    def add(self, message_id: str, text: str) -> None:
+        self._texts.setdefault(message_id, []).append(text)
+
+    def rest(self, update: v2.AgentMessage | v2.AgentThought) -> tuple[str, list[tuple[str, bool]]]:
+        """Return what the agent did to the shown text, "" for nothing, and the parts that are to be shown.
+
+        Each part has its text and whether it stands apart.
+        """
+        blocks = update.content if isinstance(update.content, list) else None
+        if blocks is None:
+            return "", []
+        shown = "".join(self._texts.pop(update.message_id, ()))
+        rest = _after(shown, blocks)
+        if rest is not None:
+            self._texts[update.message_id] = [shown]
+            return "", rest
+        how = "deleted" if is_deletion(update) else "rewritten"
+        return f"the agent has {how} this message", _after("", blocks) or []
 
 
-def not_said(blocks: Sequence[Any], said: str) -> list[tuple[str, bool]] | None:
-    """Return the parts of a whole message that follow the text `said`, and whether each stands apart.
-
-    Return `None` if the message does not begin with that text.
-    """
+def _after(shown: str, blocks: Sequence[Any]) -> list[tuple[str, bool]] | None:
+    """Return the parts after the text that was shown, or `None` if the blocks do not begin with it."""
     rest: list[tuple[str, bool]] = []
     for block in blocks:
         text = block_text(block)
-        known = min(len(said), len(text))
-        if text[:known] != said[:known]:
+        known = min(len(shown), len(text))
+        if text[:known] != shown[:known]:
             return None
-        said = said[known:]
+        shown = shown[known:]
         if text[known:]:
             rest.append((text[known:], stands_apart(block)))
-    return None if said else rest
+    return None if shown else rest
 
 
 # --- tool calls --------------------------------------------------------------------------------
@@ -93,21 +109,19 @@ def tool_output(
             add("".join(text))
             text.clear()
 
-    for content in call.content:
-        if isinstance(content, v2.Content):
-            shown = block_text(content.content)
-            text.append(f"\n{shown}\n" if stands_apart(content.content) else shown)
-            continue
-        flush()
-        if isinstance(content, v2.Diff) and content.patch is not None:
-            parts.append(OutputPart(patch_lines(content.patch.text, session.cwd), patch=True))
-        elif isinstance(content, v2.Diff):
-            changes = [change_text(change, session.cwd, limit=LONGEST_PATH) for change in content.changes]
-            parts.append(OutputPart(changes))
-        elif isinstance(content, v2.Terminal):
-            terminal = session.fold.terminals.get(content.terminal_id)
-            if terminal is not None:
-                add(terminal.text, tabs=8)  # as the program that wrote it counted
+    for part in call_parts(call, session.fold):
+        if isinstance(part, v2.Diff):
+            flush()
+            if part.patch is not None:
+                parts.append(OutputPart(patch_lines(part.patch.text, session.cwd), patch=True))
+            else:
+                changes = [change_text(change, session.cwd, limit=LONGEST_PATH) for change in part.changes]
+                parts.append(OutputPart(changes))
+        elif isinstance(part, Terminal):
+            flush()
+            add(part.text, tabs=8)  # as the program that wrote it counted
+        else:
+            text.append(f"\n{block_text(part)}\n" if stands_apart(part) else block_text(part))
     flush()
     return [part for part in parts if part.lines]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -21,18 +21,19 @@ from rich.theme import Theme
 
 from antiphon.cli.exit_codes import Exit
 from antiphon.cli.output import descriptions as describe
-from antiphon.cli.output.console import STYLES, rendered
+from antiphon.cli.output.console import STYLES, SafeRenderable, rendered, safe_console
 from antiphon.cli.output.descriptions import LONGEST_NOTE, joined
 from antiphon.cli.output.permissions import COMMAND, PATCH, WORDS, PermissionSubjects, SubjectLine
 from antiphon.cli.output.remarks import Remarks
-from antiphon.cli.output.screen import FormView, PaintedForm
-from antiphon.cli.output.streams import safe_console, safe_renderable
+from antiphon.cli.output.screen import FormView
 from antiphon.cli.output.word_wrap import WIDEST, wrap_words
 from antiphon.cli.program import short_path
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
 from antiphon.text_safety import SafeWriter, safe_line
 from antiphon.transcripts import (
+    BOXES,
+    CALL_MARKS,
     MarkdownStream,
     Piece,
     block_text,
@@ -94,7 +95,7 @@ class PaintedScreen:
         self._session: ClientSession | None = None
         self._writing: tuple[str, str, MarkdownStream, SafeWriter] | None = None
         """The message that is being written: id, style, text, and the writer that makes it safe."""
-        self._said: dict[str, list[str]] = {}
+        self._shown = describe.ShownMessages()
         self._calls: dict[str, float] = {}
         """The running tool calls, and the time at which each began."""
         self._ended: set[str] = set()
@@ -234,23 +235,17 @@ class PaintedScreen:
         if self._writing is None or self._writing[:2] != (message_id, style):
             self._flush()
             self._writing = (message_id, style, MarkdownStream(), SafeWriter(printed=True))
-        self._said.setdefault(message_id, []).append(text)
+        self._shown.add(message_id, text)
         _, _, writing, writer = self._writing
         for piece in writing.write(writer.write(f"\n\n{text}\n\n" if apart else text)):
             self._print_piece(piece, style)
 
     def _replace(self, update: v2.AgentMessage | v2.AgentThought) -> None:
         """Print a whole message. If its beginning was printed already, print only the rest."""
-        if not isinstance(update.content, list):
-            return
         style = "none" if isinstance(update, v2.AgentMessage) else "thought"
-        said = "".join(self._said.pop(update.message_id, ()))
-        rest = describe.not_said(update.content, said)
-        if rest is None:
-            self.note(describe.changed(update))
-            said = ""
-            rest = describe.not_said(update.content, said) or []
-        self._said[update.message_id] = [said]
+        change, rest = self._shown.rest(update)
+        if change:
+            self.note(change)
         for text, apart in rest:
             self._write(update.message_id, style, text, apart=apart)
 
@@ -290,7 +285,7 @@ class PaintedScreen:
         call = self._session.fold.tools.get(call_id)
         assert call is not None
         status = str(call.status)
-        mark = (describe.MARKS.get(status, "◆") + " ", _STATUS_STYLE.get(status, "cyan"))
+        mark = (CALL_MARKS.get(status, "◆") + " ", _STATUS_STYLE.get(status, "cyan"))
         title = Text(call_title(call), "bold", no_wrap=True)
         about = [kind_text(call.kind), status if status in ("failed", "cancelled", "paused") else ""]
         if call_id in self._ended and status not in describe.FINISHED:
@@ -372,7 +367,27 @@ class PaintedScreen:
         took = duration(time.monotonic() - self._began)
         doing = self._waiting or ("working" if self._calls else "writing" if self._writing else "thinking")
         self._spinner.update(text=Text(f"{doing} · {took} · Ctrl-C stops", "faint"))
-        return safe_renderable(Group(*lines, Text(""), self._spinner))
+        return SafeRenderable(Group(*lines, Text(""), self._spinner))
+
+
+class PaintedForm:
+    """A `FormView` on a console; `put` prints its head."""
+
+    def __init__(self, console: Console, put: Callable[[list[Text]], None]) -> None:
+        self._print = console.print
+        self._put = put
+
+    def head(self, lines: Iterable[str]) -> None:
+        self._put([Text.assemble(("? ", "question"), ("\n  ".join(lines), "bold"))])
+
+    def ask(self, question: str, hint: str = "", choices: Iterable[str] = ()) -> None:
+        self._print(Text.assemble(f"  {question}", (f"  {hint}" if hint else "", "faint")))
+        for number, choice in enumerate(choices, 1):
+            self._print(Text.assemble((f"  {number} ", "bold"), choice))
+        self._print(Text("  › ", "question"), end="")
+
+    def remark(self, line: str) -> None:
+        self._print(Text(f"  {line}", "bad"))
 
 
 _PATCH = (
@@ -392,5 +407,5 @@ def _plan_lines(plan: Any) -> list[Text]:
     lines = []
     for status, text in plan_entries(plan):
         style = {"completed": "ok", "in_progress": "bold", "cancelled": "faint strike"}.get(status, "faint")
-        lines.append(Text.assemble((f"{describe.BOXES.get(status, '·')} ", style), (text, style)))
+        lines.append(Text.assemble((f"{BOXES.get(status, '·')} ", style), (text, style)))
     return lines

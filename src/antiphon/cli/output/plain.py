@@ -8,14 +8,11 @@ from typing import Any, Self, TextIO
 
 from antiphon.cli.exit_codes import Exit
 from antiphon.cli.output.descriptions import (
-    BOXES,
     FAILED,
     FINISHED,
     LONGEST_NOTE,
-    MARKS,
     REFUSED,
-    changed,
-    not_said,
+    ShownMessages,
     shown_lines,
     stands_apart,
     tool_output,
@@ -28,7 +25,15 @@ from antiphon.cli.output.word_wrap import WordWrap, terminal_columns, wrap_words
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
 from antiphon.text_safety import SafeWriter, printed_text, safe_line, safe_text
-from antiphon.transcripts import block_text, call_title, context_text, kind_text, plan_entries
+from antiphon.transcripts import (
+    BOXES,
+    CALL_MARKS,
+    block_text,
+    call_title,
+    context_text,
+    kind_text,
+    plan_entries,
+)
 
 RESET = "\x1b[0m"
 
@@ -40,7 +45,7 @@ class PlainScreen:
         self._session: ClientSession | None = None
         self._message: str | None = None
         """The message that was written last."""
-        self._said: dict[str, list[str]] = {}
+        self._shown = ShownMessages()
         self._column = 0
         """1 if the last line on stdout has not ended, otherwise 0."""
         self._asked = False
@@ -137,20 +142,15 @@ class PlainScreen:
         elif apart and self._column:
             self._say("\n")
         self._message = message_id
-        self._said.setdefault(message_id, []).append(text)
+        self._shown.add(message_id, text)
         self._say(f"{text}\n" if apart else text)
 
     def _replace(self, update: v2.AgentMessage) -> None:
         """Write a whole message. If its beginning was written already, write only the rest."""
-        if not isinstance(update.content, list):
-            return
-        said = "".join(self._said.pop(update.message_id, ()))
-        rest = not_said(update.content, said)
-        if rest is None:
-            self.line(f"({changed(update)})")
-            self._message, said = "", ""
-            rest = not_said(update.content, said) or []
-        self._said[update.message_id] = [said]
+        change, rest = self._shown.rest(update)
+        if change:
+            self.line(f"({change})")
+            self._message = ""
         for text, apart in rest:
             self._write(update.message_id, text, apart=apart)
 
@@ -188,7 +188,7 @@ class PlainScreen:
                 for line in shown_lines(call, part):
                     self.line(f"  | {line}")
             how = f" ({status})" if status in FAILED else ""
-            self.line(f"{MARKS[status]} {title}{how}")
+            self.line(f"{CALL_MARKS[status]} {title}{how}")
         elif not known:
             kind = kind_text(call.kind)
             self.line(f"> {title} ({kind})" if kind else f"> {title}")

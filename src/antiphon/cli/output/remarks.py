@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from antiphon.client import ClientSession
-from antiphon.engine import offered_values
 from antiphon.schema import UNSET, v2
 from antiphon.text_safety import safe_line
-from antiphon.transcripts import block_text, ending_text, notice_text
+from antiphon.transcripts import block_text, ending_text, notice_text, option_value
 
 _COMPACTION = {
     "in_progress": "compacting the context",
@@ -124,9 +123,5 @@ class Remarks:
 
 def _chosen(option: Any) -> tuple[str, str]:
     """Return the name of a config option and the name of its value."""
-    if isinstance(option, dict):
-        return safe_line(str(option.get("name", ""))), safe_line(str(option.get("currentValue", "")))
-    if isinstance(option, v2.SessionConfigBoolean):
-        return safe_line(option.name), "on" if option.current_value else "off"
-    names = {value.value: value.name for value in offered_values(option)}
-    return safe_line(option.name), safe_line(names.get(option.current_value, option.current_value))
+    name = str(option.get("name", "")) if isinstance(option, dict) else option.name
+    return safe_line(name), option_value(option)

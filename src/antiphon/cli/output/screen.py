@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, TextIO
+from typing import Protocol, Self, TextIO
 
 from antiphon.cli.exit_codes import Exit
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
 
 NARROWEST = 40
 """Columns below which a terminal gets plain text."""
@@ -108,24 +104,3 @@ class PlainForm:
     def _write(self, text: str) -> None:
         self._out.write(text)
         self._out.flush()
-
-
-class PaintedForm:
-    def __init__(self, console: Console, put: Callable[[list[Text]], None]) -> None:
-        from rich.text import Text
-
-        self._console = console
-        self._put = put
-        self._text = Text
-
-    def head(self, lines: Iterable[str]) -> None:
-        self._put([self._text.assemble(("? ", "question"), ("\n  ".join(lines), "bold"))])
-
-    def ask(self, question: str, hint: str = "", choices: Iterable[str] = ()) -> None:
-        self._console.print(self._text.assemble(f"  {question}", (f"  {hint}" if hint else "", "faint")))
-        for number, choice in enumerate(choices, 1):
-            self._console.print(self._text.assemble((f"  {number} ", "bold"), choice))
-        self._console.print(self._text("  › ", "question"), end="")
-
-    def remark(self, line: str) -> None:
-        self._console.print(self._text(f"  {line}", "bad"))

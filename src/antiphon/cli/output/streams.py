@@ -2,8 +2,8 @@
 
 `install` replaces `sys.stdout` and `sys.stderr` by a `SafeStream`. All prints pass it: messages, logs,
 tracebacks, and what libraries print. There are three exceptions: JSON is written to `sys.stdout.buffer` and
-escapes hidden characters itself; `write_styled` adds the command's own colours to safe text; `safe_console`
-makes a rich console safe segment by segment, because rich writes escape sequences of its own.
+escapes hidden characters itself; `write_styled` adds the command's own colours to safe text; `console`
+makes a rich console safe segment by segment, because rich itself writes escape sequences.
 """
 
 from __future__ import annotations
@@ -11,13 +11,9 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import Any, TextIO, cast
 
 from antiphon.text_safety import SafeWriter, safe_line, safe_text
-
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.theme import Theme
 
 _STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
 
@@ -93,21 +89,3 @@ class LogFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # the name that logging calls
         record.message = safe_line(record.message, limit=2_000)
         return super().formatMessage(record)
-
-
-def safe_console(theme: Theme) -> Console:
-    """Return a rich console on stdout that shows safe text, and no links that differ from their text."""
-    from rich.console import Console
-
-    from antiphon.cli.output.console import SafeRenderHook
-
-    stream = sys.stdout.stream if isinstance(sys.stdout, SafeStream) else sys.stdout
-    console = Console(theme=theme, highlight=False, file=stream)
-    console.push_render_hook(SafeRenderHook())
-    return console
-
-
-def safe_renderable(renderable: RenderableType) -> RenderableType:
-    from antiphon.cli.output.console import SafeRenderable
-
-    return SafeRenderable(renderable)

@@ -1,18 +1,15 @@
-"""`/edit` and `/undo`: change a file, once that is allowed, and change it back."""
+"""`/edit` and `/undo`: change a file, if the user allows it, and change it back."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
-
-from msgspec import Struct
 
 from antiphon.agent import AgentTurn
 from antiphon.rehearsal.consent import allowed
 from antiphon.rehearsal.folder import inside, read_text, remove, shown, write_text
-from antiphon.rehearsal.skill import Skill, Unable, speak
-from antiphon.rehearsal.state import Edit, memory
+from antiphon.rehearsal.skill import Unable, skill, speak
+from antiphon.rehearsal.state import Change, memory
 
 LONGEST_NAME = 100
 FOLDER = "antiphon-tour"
@@ -24,43 +21,46 @@ VERSES = (
     "and sings it back, in order, down the hall.\n",
 )
 USAGE = (
-    "`/edit` alone writes a verse into a file of its own. `/edit FILE OLD => NEW` puts words in place of "
-    "others, and `/edit FILE => TEXT` adds a line."
+    "`/edit` alone adds a verse to a new file. `/edit FILE OLD => NEW` replaces text, and "
+    "`/edit FILE => TEXT` adds a line."
 )
 
 
-class Change(Struct, frozen=True):
-    """A change that is not written yet."""
-
-    path: Path
-    before: str | None
-    after: str
-    line: int
-
-
+@skill(
+    "Change a file, if you allow it; without arguments, add a verse to a song",
+    hint="FILE OLD => NEW, or nothing",
+    plain=True,
+    about="a tool call of kind `edit` with a diff as its content, and `session/request_permission` "
+    "before the file was written. All clients of the session were asked, and the first answer counted.",
+)
 async def edit(turn: AgentTurn, rest: str) -> None:
     change = await asyncio.to_thread(_change if rest else _verse, turn, rest)
     name = shown(turn.session, change.path)
     verb = "Make" if change.before is None else "Edit"
     if await _carry_out(turn, f"{verb} {name}", change):
-        await speak(turn, f"`{name}` is written. `/undo` takes it back.")
+        await speak(turn, f"`{name}` is written. `/undo` undoes the edit.")
 
 
+@skill(
+    "Undo the last edit",
+    plain=True,
+    about="a tool call like any other edit. The protocol has no undo; agents can offer one.",
+)
 async def undo(turn: AgentTurn, rest: str) -> None:
     edits = memory(turn.session).edits
     if not edits:
-        raise Unable("There is no edit of mine here to take back.")
+        raise Unable("I have made no edit in this session that I could undo.")
     last = edits[-1]
     name = shown(turn.session, last.path)
     if await asyncio.to_thread(read_text, last.path) != last.after:
         edits.pop()
-        raise Unable(f"`{name}` was changed since, so I leave it as it is.")
+        raise Unable(f"`{name}` has changed since my edit, so I do not touch it.")
     change = Change(last.path, last.after, last.before or "", 1)
     if await _carry_out(turn, f"Undo the edit of {name}", change, undoes=last):
-        await speak(turn, f"`{name}` is {'gone again' if last.before is None else 'as it was before'}.")
+        await speak(turn, f"`{name}` is {'deleted again' if last.before is None else 'as it was before'}.")
 
 
-async def _carry_out(turn: AgentTurn, title: str, change: Change, *, undoes: Edit | None = None) -> bool:
+async def _carry_out(turn: AgentTurn, title: str, change: Change, *, undoes: Change | None = None) -> bool:
     """Show a change, ask for permission, and write it. Return whether it was written."""
     session = turn.session
     async with turn.tool_call(
@@ -72,7 +72,7 @@ async def _carry_out(turn: AgentTurn, title: str, change: Change, *, undoes: Edi
             return False
         # The answer may take a day.
         if not session.holds(change.path) or not await asyncio.to_thread(_fits, change):
-            raise Unable("The file was changed in the meantime, so I have not touched it.")
+            raise Unable("The file has changed in the meantime, so I did not touch it.")
         try:
             _do(change, memory(session).edits, undoes)
         except OSError as error:
@@ -80,14 +80,14 @@ async def _carry_out(turn: AgentTurn, title: str, change: Change, *, undoes: Edi
     return True
 
 
-def _do(change: Change, edits: list[Edit], undoes: Edit | None) -> None:
-    """Write and remember a change without an await, so that no cancel comes in between."""
+def _do(change: Change, edits: list[Change], undoes: Change | None) -> None:
+    """Write and remember a change without an await, so that no cancel can separate the two."""
     if undoes is not None and undoes.before is None:
         remove(change.path, with_folder=FOLDER)
     else:
         write_text(change.path, change.after)
     if undoes is None:
-        edits.append(Edit(change.path, change.before, change.after))
+        edits.append(change)
     else:
         edits.remove(undoes)
 
@@ -106,7 +106,7 @@ def _change(turn: AgentTurn, rest: str) -> Change:
         raise Unable(USAGE)
     path = inside(turn.session, name)
     if path is None:
-        raise Unable(f"`{name[:LONGEST_NAME]}` is not in this session's folder, so I leave it alone.")
+        raise Unable(f"`{name[:LONGEST_NAME]}` is not in this session's folder, so I do not touch it.")
     if os.path.isdir(path) or not os.path.isdir(path.parent) or len(path.name) > LONGEST_NAME:
         raise Unable(f"I cannot write a file at `{name[:LONGEST_NAME]}`.")
     text = read_text(path)
@@ -117,7 +117,7 @@ def _change(turn: AgentTurn, rest: str) -> Change:
         joint = "" if not before or before.endswith("\n") else "\n"
         return Change(path, text, f"{before}{joint}{new}\n", before.count("\n") + 1)
     if text is None or old not in text:
-        raise Unable(f"`{name}` does not say `{old}`.")
+        raise Unable(f"`{name}` does not contain `{old}`.")
     return Change(path, text, text.replace(old, new, 1), text[: text.index(old)].count("\n") + 1)
 
 
@@ -125,7 +125,7 @@ def _verse(turn: AgentTurn, rest: str) -> Change:
     """Return a change that adds the next verse of the song."""
     path = inside(turn.session, SONG)
     if path is None:
-        raise Unable(f"`{SONG}` leads out of this session's folder, so I leave it alone.")
+        raise Unable(f"`{SONG}` leads out of this session's folder, so I do not touch it.")
     text = read_text(path)
     if text is None and os.path.lexists(path):
         raise Unable(f"`{SONG}` is not the song that I know.")
@@ -140,22 +140,4 @@ def _parsed(rest: str) -> tuple[str, str, str | None]:
     return name, old.strip(), new.strip() if arrow else None
 
 
-SKILLS = (
-    Skill(
-        name="edit",
-        description="Change a file, once you allow it; without arguments, add a verse to a song",
-        hint="FILE OLD => NEW, or nothing",
-        work=edit,
-        plain=True,
-        about="a tool call of kind `edit` with a diff as its content, and `session/request_permission` "
-        "before anything was written. Everybody who follows the session was asked, and the first answer "
-        "counted.",
-    ),
-    Skill(
-        name="undo",
-        description="Undo the last edit",
-        work=undo,
-        plain=True,
-        about="the same as any edit. The protocol has no undo: it is the agent's to offer.",
-    ),
-)
+SKILLS = (edit, undo)

@@ -10,13 +10,19 @@ from pathlib import Path
 
 from antiphon.agent import AgentTurn
 from antiphon.rehearsal.folder import Match, files, inside, read_text, search, shown
-from antiphon.rehearsal.skill import Skill, Unable, counted, pause, speak
+from antiphon.rehearsal.skill import Unable, counted, pause, skill, speak
 
 MOST_ENTRIES = 200
 MOST_LINES = 200
 LONGEST_NAME = 100
 
 
+@skill(
+    "List a folder or read a file",
+    hint="a path, or nothing for this session's folder",
+    about="a tool call of kind `read`. Its `locations` name the file, so that an editor can open it as "
+    "the agent works.",
+)
 async def look(turn: AgentTurn, rest: str) -> None:
     path = inside(turn.session, rest)
     if path is None or not os.path.exists(path):  # noqa: ASYNC240  # one stat
@@ -45,10 +51,10 @@ async def _list(turn: AgentTurn, folder: Path) -> None:
             lines.append(f"and {len(entries) - MOST_ENTRIES:,} more")
         await call.write("\n".join(lines) or "(empty)")
     folders = sum(size is None for _, size in entries)
-    told = f"{counted(folders, 'folder')} and {counted(len(entries) - folders, 'file')}."
+    text = f"{counted(folders, 'folder')} and {counted(len(entries) - folders, 'file')}."
     files = [name for name, size in entries if size is not None]
     await speak(
-        turn, told + (f" `/look {_called(turn, folder, files[0])}` reads the first." if files else "")
+        turn, text + (f" `/look {shown(turn.session, folder / files[0])}` reads the first." if files else "")
     )
 
 
@@ -77,15 +83,17 @@ def _entries(folder: Path) -> list[tuple[str, int | None]]:
     return sorted(found, key=lambda entry: (entry[1] is not None, entry[0]))
 
 
-def _called(turn: AgentTurn, folder: Path, name: str) -> str:
-    return shown(turn.session, folder / name)
-
-
 MOST_MATCHES = 50
 LONGEST = 200
 _IN = re.compile(r"(?P<text>.+)\s+in\s+(?P<path>\S+)", re.DOTALL)
 
 
+@skill(
+    "Search the files of this session",
+    hint="a text, and perhaps: in FOLDER",
+    about="a tool call of kind `search` whose content grows while it runs. It can be cancelled by "
+    "itself (v2), and the turn continues without it.",
+)
 async def find(turn: AgentTurn, rest: str) -> None:
     text, start = _asked(turn, rest)
     if not text or len(text) > LONGEST or "\n" in text:
@@ -117,10 +125,10 @@ async def find(turn: AgentTurn, rest: str) -> None:
         await speak(turn, f"You stopped the search; I had {counted(len(found), 'match', 'matches')}.")
         return
     in_files = len({match.path for match in found})
-    told = f"{counted(len(found), 'match', 'matches')} in {counted(in_files, 'file')}"
+    text = f"{counted(len(found), 'match', 'matches')} in {counted(in_files, 'file')}"
     if len(found) == MOST_MATCHES:
-        told = f"I stopped at {told}"
-    await speak(turn, f"{told}; I looked at {counted(len(paths), 'file')}.")
+        text = f"I stopped at {text}"
+    await speak(turn, f"{text}; I searched {counted(len(paths), 'file')}.")
 
 
 def _asked(turn: AgentTurn, rest: str) -> tuple[str, str]:
@@ -138,21 +146,4 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 2 and text[0] == text[-1] and text[0] in "\"'`" else text
 
 
-SKILLS = (
-    Skill(
-        name="look",
-        description="List a folder or read a file",
-        hint="a path, or nothing for this session's folder",
-        work=look,
-        about="a tool call of kind `read`. Its `locations` name the file, so that an editor can open it as "
-        "the agent works.",
-    ),
-    Skill(
-        name="find",
-        description="Search the files of this session",
-        hint="a text, and perhaps: in FOLDER",
-        work=find,
-        about="a tool call of kind `search` whose content grows while it runs. It can be cancelled by "
-        "itself (v2), and the turn goes on without it.",
-    ),
-)
+SKILLS = (look, find)

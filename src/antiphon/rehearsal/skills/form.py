@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from antiphon.agent import AgentTurn, Email
-from antiphon.rehearsal.skill import Skill, Unable, speak
+from antiphon.rehearsal.skill import Unable, skill, speak
 
 ADDRESS = "https://agentclientprotocol.com"
 
@@ -25,9 +25,9 @@ class Part(Enum):
 class Concert(Struct):
     """One field of every kind that a form can have."""
 
-    title: Annotated[str, Meta(title="What shall it be called?", min_length=2, max_length=60)]
+    title: Annotated[str, Meta(title="What is its title?", min_length=2, max_length=60)]
     day: Annotated[datetime.date | None, Meta(title="On which day?")] = None
-    contact: Annotated[Email | None, Meta(title="Whom to write to?", description="An e-mail address")] = None
+    contact: Annotated[Email | None, Meta(title="Contact", description="An e-mail address")] = None
     singers: Annotated[int, Meta(title="How many singers?", ge=1, le=40)] = 8
     tempo: Annotated[float, Meta(title="How fast?", description="Beats a minute", ge=40, le=208)] = 96.0
     key: Annotated[Literal["C major", "D minor", "E flat major"], Meta(title="In which key?")] = "D minor"
@@ -38,27 +38,38 @@ class Concert(Struct):
     encore: Annotated[bool, Meta(title="An encore?")] = True
 
 
+@skill(
+    "Ask you to fill in a form, with a field of every kind",
+    plain=True,
+    about="`elicitation/create` in mode `form`: text, dates, numbers, choices, yes or no. The client "
+    "and I both checked the answer.",
+)
 async def form(turn: AgentTurn, rest: str) -> None:
     if not turn.can_ask("form"):
-        raise Unable("Your client takes no forms, so I keep my questions to myself.")
-    answer = await turn.ask("Let us plan a concert. Nothing of it is kept.", Concert)
+        raise Unable("Your client does not support forms, so I cannot ask.")
+    answer = await turn.ask("Let us plan a concert. Your answers are not stored.", Concert)
     if answer.value is not None:
         await speak(turn, _table(answer.value))
     elif answer.declined:
-        await speak(turn, "You declined, which is an answer too. No concert, then.")
+        await speak(turn, "You declined, so there is no concert.")
     else:
-        await speak(turn, "Nobody filled it in, so there is no concert.")
+        await speak(turn, "The form was not filled in, so there is no concert.")
 
 
+@skill(
+    "Ask you to open an address",
+    about="`elicitation/create` in mode `url`, for data that must not pass through the agent, such as "
+    "logins, payments and secrets.",
+)
 async def visit(turn: AgentTurn, rest: str) -> None:
     if not turn.can_ask("url"):
-        raise Unable(f"Your client opens no addresses for agents. This one would have been <{ADDRESS}>.")
-    consent = await turn.ask_url("This is where the protocol is written down.", ADDRESS)
+        raise Unable(f"Your client does not open addresses for agents. This one is <{ADDRESS}>.")
+    consent = await turn.ask_url("This is the documentation of the protocol.", ADDRESS)
     if consent.accepted:
         await consent.complete()
-        await speak(turn, "You agreed to open it. Whether you did, only you and that page know.")
+        await speak(turn, "You agreed to open it. I cannot see whether you did.")
     else:
-        await speak(turn, "Then not. It was not opened.")
+        await speak(turn, "You did not agree, so it was not opened.")
 
 
 def _table(concert: Concert) -> str:
@@ -77,20 +88,4 @@ def _table(concert: Concert) -> str:
     return f"This is what you filled in:\n\n| | |\n|---|---|\n{lines}\n"
 
 
-SKILLS = (
-    Skill(
-        name="form",
-        description="Ask you to fill in a form, with a field of every kind",
-        work=form,
-        plain=True,
-        about="`elicitation/create` in mode `form`: text, dates, numbers, choices, yes or no. The client "
-        "checked the answer, and so did I.",
-    ),
-    Skill(
-        name="visit",
-        description="Ask you to open an address",
-        work=visit,
-        about="`elicitation/create` in mode `url`, for what must not pass through the agent: logins, "
-        "payments, secrets.",
-    ),
-)
+SKILLS = (form, visit)

@@ -1,4 +1,4 @@
-"""`/tour` and `/help`, and the answer to a prompt that asks for nothing else."""
+"""`/tour`, `/help`, and the answer to any prompt that is not a command."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from msgspec import Struct
 
 from antiphon.agent import AgentTurn
 from antiphon.rehearsal.consent import AUTO, choose, option
-from antiphon.rehearsal.skill import Skill, carry_out, number, speak
+from antiphon.rehearsal.skill import Skill, Unable, number, skill, speak
 from antiphon.rehearsal.state import memory, report
 from antiphon.schema import v2
 
 
 class Step(Struct, frozen=True):
     title: str
-    told: str
+    text: str
     """What the step shows, and which part of the protocol that is."""
     skill: str | None = None
     rest: str = ""
@@ -24,94 +24,81 @@ class Step(Struct, frozen=True):
 STEPS = (
     Step(
         "Words",
-        "You typed a prompt, and I answer in pieces: each is an update, `agent_message_chunk`, and your "
-        "client puts them together. What I think aloud comes the same way, marked as thoughts.",
+        "You sent a prompt, and I answer in pieces. Each piece is an update, `agent_message_chunk`, and your "
+        "client joins them. Thoughts are sent in the same way, as updates of another kind.",
         "think",
     ),
-    Step(
-        "Markdown",
-        "Text is Markdown, which your client draws: headings, lists, tables, code.",
-        "markdown",
-    ),
-    Step(
-        "A picture",
-        "A message may hold images and links between its words, and so may a prompt.",
-        "image",
-    ),
+    Step("Markdown", "Text is Markdown. Your client renders headings, lists, tables and code.", "markdown"),
+    Step("A picture", "A message may contain images and links, and so may a prompt.", "image"),
     Step(
         "Files",
-        "What an agent does is shown as tool calls. This one reads; it names the place it looks at, so that "
-        "an editor can follow.",
+        "Clients show the work of an agent as tool calls. This one reads a folder. It names the location, so "
+        "that an editor can follow.",
         "look",
     ),
     Step(
         "Search",
-        "A tool call may show its results while it is still at work, and in v2 you may cancel it alone.",
+        "A tool call can show results while it runs. In v2 you can cancel it without ending the turn.",
         "find",
         "the",
     ),
     Step(
         "An edit, if you allow it",
-        "A change is a diff, and before it is written you are asked. I write one verse into a file of my "
-        "own, `antiphon-tour/song.txt`.",
+        "A change is shown as a diff, and I ask before I write it. I write one verse to a new file, "
+        "`antiphon-tour/song.txt`.",
         "edit",
     ),
-    Step(
-        "And back",
-        "The same again, the other way round: my last edit is taken back.",
-        "undo",
-    ),
+    Step("Undo", "Now the same in reverse: I undo my last edit.", "undo"),
     Step(
         "A terminal",
-        "Commands run in a terminal that everybody sees, live, in colour, to the exit code. You are asked "
+        "Commands run in a terminal. All clients see its output live and in colour, and its exit code. I ask "
         "first.",
         "run",
     ),
     Step(
         "A plan",
-        "Longer work has a plan. Watch the steps move from pending to completed; each is really done.",
+        "Longer work has a plan. Its steps change from pending to completed; I really do each of them.",
         "plan",
     ),
     Step(
         "A form",
-        "An agent can ask for more than a yes: this is an elicitation, a form with a field of every kind. "
-        "Decline it if you like.",
+        "An agent can ask for more than permission. This is an elicitation: a form with every kind of field. "
+        "You may decline it.",
         "form",
     ),
     Step(
-        "Options",
-        "A session has options that you set and I obey. This one decides whether I ask before I act.",
-        "mode",
+        "Options", "You can set the options of a session. This one sets whether I ask before I act.", "mode"
     ),
     Step(
         "A subagent",
-        "Work can be handed on: a subagent has a session of its own, and you see it at work in this one.",
+        "An agent can delegate work. A subagent has a separate session, and you see its work in this one.",
         "subagent",
     ),
     Step(
         "Background work",
-        "Some work outlives its turn. This practice goes on when the tour is over, and then I speak up by "
-        "myself.",
+        "Some work outlives its turn. This practice continues after the tour, and at its end I start a turn "
+        "without a prompt.",
         "background",
         "3",
     ),
     Step(
-        "The rest is yours",
-        "While an agent works you can queue prompts, steer it or cancel it: try `/slow`. Open this session a "
-        "second time, in a browser or a terminal: both see everything, and whoever answers a question first "
-        "has answered it. `/error`, `/refuse` and `/crash` show what happens when something goes wrong, and "
-        "`/help` lists everything.",
+        "More to try",
+        "While an agent works, you can queue prompts, steer it or cancel it: try `/slow`. Open this session "
+        "again, in a browser or a terminal: both show everything, and the first answer to a question counts. "
+        "`/error`, `/refuse` and `/crash` show what happens when something goes wrong, and `/help` lists "
+        "everything.",
     ),
 )
 _Kind = v2.PermissionOptionKind
 CHOICES = (
-    option("on", "Go on", _Kind.ALLOW_ONCE),
-    option("all", "Go on to the end", _Kind.ALLOW_ALWAYS),
+    option("on", "Continue", _Kind.ALLOW_ONCE),
+    option("all", "Continue to the end", _Kind.ALLOW_ALWAYS),
     option("stop", "Stop here", _Kind.REJECT_ONCE),
 )
 
 
 def make_tour(skills: Mapping[str, Skill]) -> Skill:
+    @skill("Show all I can do, one ability at a time", hint="the number of a step", plain=True)
     async def tour(turn: AgentTurn, rest: str) -> None:
         first = max(number(rest, 1, most=len(STEPS)), 1)
         asks = turn.session.config["mode"] != AUTO
@@ -120,23 +107,20 @@ def make_tour(skills: Mapping[str, Skill]) -> Skill:
             asked = asks and at > first
             chosen = await _head(turn, at, step, asked=asked)
             if asked and chosen not in (_Kind.ALLOW_ONCE, _Kind.ALLOW_ALWAYS):
-                await speak(turn, f"The tour stops here. `/tour {at}` goes on with this step.")
+                await speak(turn, f"The tour stops here. `/tour {at}` continues with this step.")
                 return
             asks = asks and chosen != _Kind.ALLOW_ALWAYS
-            await speak(turn, step.told)
+            await speak(turn, step.text)
             if step.skill == "undo" and len(memory(turn.session).edits) <= edits:
-                await speak(turn, "There was no edit on this tour, so there is none to take back.")
+                await speak(turn, "There was no edit on this tour, so there is nothing to undo.")
             elif step.skill is not None:
-                await carry_out(skills[step.skill], turn, step.rest)
+                try:
+                    await skills[step.skill].work(turn, step.rest)
+                except Unable as why:
+                    await speak(turn, str(why))
                 await report(turn.session)
 
-    return Skill(
-        name="tour",
-        description="Show all I can do, one ability at a time",
-        hint="the number of a step",
-        work=tour,
-        plain=True,
-    )
+    return tour
 
 
 async def _head(turn: AgentTurn, at: int, step: Step, *, asked: bool) -> v2.PermissionOptionKind | None:
@@ -145,25 +129,32 @@ async def _head(turn: AgentTurn, at: int, step: Step, *, asked: bool) -> v2.Perm
     async with turn.tool_call(title, kind="other", name="tour") as call:
         if not asked:
             return None
-        chosen = await choose(turn, call, CHOICES, title=f"Go on with {title}?")
+        chosen = await choose(turn, call, CHOICES, title=f"Continue with {title}?")
         if chosen not in (_Kind.ALLOW_ONCE, _Kind.ALLOW_ALWAYS):
             await call.fail()
         return chosen
 
 
 GREETING = """\
-I am the rehearsal agent: no language model, but a few small skills that really do what they say.
+I am the rehearsal agent: not a language model, but a few small skills that really do what they say.
 
 - `/tour` shows them one by one, in about five minutes
 - `/help` lists them
 - plain words work for some: `list files`, `find TODO`, `run date`, `plan`
 """
-AGAIN = "I have no answer to that: I am no language model. `/help` lists what I can do."
+AGAIN = "I cannot answer that, because I am not a language model. `/help` lists what I can do."
 
 
 def make_help(skills: list[Skill]) -> Skill:
     """Make the skill that lists these skills and itself."""
 
+    @skill(
+        "List what I can do",
+        hint="the name of a command",
+        plain=True,
+        about="`available_commands_update`: the client has the commands from the start, and offers them as "
+        "you type.",
+    )
     async def help(turn: AgentTurn, rest: str) -> None:
         wanted = next((skill for skill in skills if skill.name == rest.removeprefix("/")), None)
         if wanted is not None:
@@ -176,20 +167,12 @@ def make_help(skills: list[Skill]) -> Skill:
             turn,
             "What I can do:\n\n"
             + "\n".join(map(_line, good))
-            + "\n\nAnd what nobody should, on request:\n\n"
+            + "\n\nAnd what an agent should not do, on request:\n\n"
             + "\n".join(map(_line, bad))
             + "\n",
         )
 
-    return Skill(
-        name="help",
-        description="List what I can do",
-        hint="the name of a command",
-        work=help,
-        plain=True,
-        about="`available_commands_update`: the client knows these commands from the first moment on, and "
-        "offers them as you type.",
-    )
+    return help
 
 
 async def greet(turn: AgentTurn) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from antiphon.agent import AgentTurn
 from antiphon.content import image as image_block
 from antiphon.rehearsal.folder import count_lines, root
-from antiphon.rehearsal.skill import Skill, number, pause, speak, write
+from antiphon.rehearsal.skill import number, pause, skill, speak, write
 
 WIDTH, HEIGHT = 480, 160
 PAPER = (250, 248, 244)
@@ -94,20 +94,26 @@ LARGEST = 999_999_999_999
 MOST_ROWS = 12
 
 
+@skill(
+    "Think aloud whether a number is prime",
+    hint="a number",
+    plain=True,
+    about="`agent_thought_chunk`: a thought is a separate kind of message, and clients may fold it.",
+)
 async def think(turn: AgentTurn, rest: str) -> None:
     """Say whether a number is prime, with the divisors as a thought."""
     value = max(number(rest, 391, most=LARGEST), 2)
     factors = await asyncio.to_thread(_factors, value)
     async with turn.thought() as thought:
-        await write(turn, thought, f"Is {value} a prime? I try what could divide it.\n\n")
+        await write(turn, thought, f"Is {value} a prime? I try possible divisors.\n\n")
         for divisor in _tried(factors[0]):
             left = value % divisor
-            await write(turn, thought, f"{divisor}: {'it does' if not left else f'{left} is left'}. ")
+            await write(turn, thought, f"{divisor}: {'divides it' if not left else f'remainder {left}'}. ")
             await pause(turn.session, 0.1)
     if factors == [value]:
         await speak(turn, f"{value} is a prime.")
     else:
-        await speak(turn, f"{value} is no prime: {' × '.join(map(str, factors))}.")
+        await speak(turn, f"{value} is not a prime: {' × '.join(map(str, factors))}.")
 
 
 def _factors(value: int) -> list[int]:
@@ -125,10 +131,20 @@ def _tried(smallest: int) -> list[int]:
     return [one for one in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37) if one <= smallest]
 
 
+@skill(
+    "Write a message with headings, lists, a table, code and a quote",
+    plain=True,
+    about="a plain message. Text is Markdown, and the client renders it.",
+)
 async def markdown(turn: AgentTurn, rest: str) -> None:
     await speak(turn, MARKDOWN)
 
 
+@skill(
+    "Show the files of this folder as a table",
+    plain=True,
+    about="Markdown again, because messages are for people to read.",
+)
 async def table(turn: AgentTurn, rest: str) -> None:
     try:
         sizes = await asyncio.to_thread(_sizes, root(turn.session))
@@ -151,15 +167,25 @@ def _sizes(folder: Path) -> dict[Path, int]:
     return {path: path.lstat().st_size for path in found[:MOST_ROWS]}
 
 
+@skill(
+    "Draw a small picture",
+    plain=True,
+    about="a message with an `image` block between its words. Prompts can hold images, too.",
+)
 async def image(turn: AgentTurn, rest: str) -> None:
     picture = await asyncio.to_thread(draw_voices)
     async with turn.message() as message:
         await write(
-            turn, message, "Two voices, the second a little behind the first, drawn a moment ago:\n\n"
+            turn, message, "Two voices, the second a little behind the first, which I have just drawn:\n\n"
         )
         await message.write(image_block(picture, "image/png"))
 
 
+@skill(
+    "Stream a message in pieces",
+    hint="how many, and perhaps which words",
+    about="`agent_message_chunk`, one for every piece, all with the same `messageId`.",
+)
 async def stream(turn: AgentTurn, rest: str) -> None:
     count, _, words = rest.partition(" ")
     total = number(count, 20, most=MOST_CHUNKS)
@@ -169,41 +195,4 @@ async def stream(turn: AgentTurn, rest: str) -> None:
             await pause(turn.session, 0.06)
 
 
-SKILLS = (
-    Skill(
-        name="stream",
-        description="Stream a message in pieces",
-        hint="how many, and perhaps which words",
-        work=stream,
-        about="`agent_message_chunk`, one for every piece, all with the same `messageId`.",
-    ),
-    Skill(
-        name="think",
-        description="Think aloud whether a number is prime",
-        hint="a number",
-        work=think,
-        plain=True,
-        about="`agent_thought_chunk`: a thought is a message of a kind of its own, and clients may fold it.",
-    ),
-    Skill(
-        name="markdown",
-        description="Say something with headings, lists, a table, code and a quote",
-        work=markdown,
-        plain=True,
-        about="a plain message. Text is Markdown, and the client draws it.",
-    ),
-    Skill(
-        name="table",
-        description="Show the files of this folder as a table",
-        work=table,
-        plain=True,
-        about="Markdown again: a message is made to be read by people.",
-    ),
-    Skill(
-        name="image",
-        description="Draw a small picture",
-        work=image,
-        plain=True,
-        about="a message with an `image` block between its words. Prompts can hold images, too.",
-    ),
-)
+SKILLS = (stream, think, markdown, table, image)

@@ -1,4 +1,4 @@
-"""`/run`: a command in a terminal, once that is allowed."""
+"""`/run`: a command in a terminal, if the user allows it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 from antiphon.agent import AgentTurn
 from antiphon.errors import SpawnFailed
 from antiphon.rehearsal.consent import allowed
-from antiphon.rehearsal.skill import Skill, Unable, slowness, speak
+from antiphon.rehearsal.skill import Unable, skill, slowness, speak
 
 SCALE = (
     "n=1; for note in do re mi fa sol la si; do "
@@ -26,6 +26,12 @@ _TESTS = {
 }
 
 
+@skill(
+    "Run a command in a terminal, if you allow it",
+    hint="a command, or tests, or nothing for a scale",
+    about="a tool call of kind `execute` with a terminal in it. Its output streams, with "
+    "colours. The exit code is part of the terminal. In v2 the call can be cancelled by itself.",
+)
 async def run(turn: AgentTurn, rest: str) -> None:
     command, title = rest, rest
     if not rest:
@@ -45,7 +51,7 @@ async def run(turn: AgentTurn, rest: str) -> None:
                 ["sh", "-c", command], env={"TERM": "xterm-256color"}, size=SIZE, cancellable=True
             )
         except SpawnFailed as error:
-            raise Unable("It could not be started: is this session's folder still there?") from error
+            raise Unable("It could not be started. Does this session's folder still exist?") from error
     if code < 0:
         await speak(turn, f"It was ended by signal {-code}.")
     else:
@@ -56,13 +62,4 @@ def _known_tests(folder: str) -> list[str]:
     return [how for file, how in _TESTS.items() if os.path.exists(os.path.join(folder, file))]
 
 
-SKILLS = (
-    Skill(
-        name="run",
-        description="Run a command in a terminal, once you allow it",
-        hint="a command, or tests, or nothing for a scale",
-        work=run,
-        about="a tool call of kind `execute` with a terminal in it. The output came as it was written, "
-        "colours and all; the exit code is part of the terminal, and you could have ended it alone (v2).",
-    ),
-)
+SKILLS = (run,)

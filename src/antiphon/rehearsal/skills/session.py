@@ -6,7 +6,7 @@ import asyncio
 
 from antiphon.agent import Agent, AgentSession, AgentTurn, ToolCallWriter
 from antiphon.rehearsal.consent import ASK, AUTO, READ_ONLY
-from antiphon.rehearsal.skill import Skill, counted, number, pause, slowness, speak
+from antiphon.rehearsal.skill import counted, number, pause, skill, slowness, speak
 from antiphon.rehearsal.state import CHARACTERS, SIZE, characters, memory, used
 from antiphon.schema import v2
 
@@ -39,10 +39,23 @@ def _choices(values: dict[str, tuple[str, str]]) -> list[v2.SessionConfigSelectO
     ]
 
 
+@skill(
+    "Set whether I ask before I write or run something",
+    hint="ask, auto or read_only",
+    plain=True,
+    about="a config option of category `mode`. Clients set it with `session/set_config_option`, and "
+    "all clients see the change.",
+)
 async def mode(turn: AgentTurn, rest: str) -> None:
     await _set(turn, "mode", MODES, rest.replace("-", "_").replace(" ", "_"))
 
 
+@skill(
+    "Set how fast I write",
+    hint="calm or quick",
+    plain=True,
+    about="another config option. If you turn off a third one, `explain`, these remarks stop.",
+)
 async def pace(turn: AgentTurn, rest: str) -> None:
     await _set(turn, "pace", PACES, rest)
 
@@ -65,6 +78,11 @@ async def _set(turn: AgentTurn, id: str, values: dict[str, tuple[str, str]], cho
 LONGEST = 3600
 
 
+@skill(
+    "Continue to work after the turn has ended",
+    hint="how many steps",
+    about="background work: a tool call that outlives its turn. Clients see it as running until it ends.",
+)
 async def background(turn: AgentTurn, rest: str) -> None:
     session, steps = turn.session, max(number(rest, 4, most=LONGEST), 1)
 
@@ -75,9 +93,14 @@ async def background(turn: AgentTurn, rest: str) -> None:
         session.soon(_speak_up(session, f"The practice is over: {counted(steps, 'bar')}."))
 
     await session.background(f"Practise {counted(steps, 'bar')}", practise, cancellable=True)
-    await speak(turn, "I practise in the background. The turn need not wait for that, and neither need you.")
+    await speak(turn, "I practise in the background. Neither the turn nor you have to wait for it.")
 
 
+@skill(
+    "Start a turn later, without a prompt",
+    hint="seconds",
+    about="a turn without a prompt. In v2 every client sees it begin and end.",
+)
 async def nudge(turn: AgentTurn, rest: str) -> None:
     session = turn.session
     seconds = number(rest, -1, most=LONGEST)
@@ -85,10 +108,12 @@ async def nudge(turn: AgentTurn, rest: str) -> None:
 
     async def later() -> None:
         await asyncio.sleep(wait)
-        await _speak_up(session, "This is the nudge you asked for. Nobody prompted for this turn.")
+        await _speak_up(session, "This is the nudge that you asked for. No prompt started this turn.")
 
     session.soon(later())
-    await speak(turn, "I shall speak up by myself in a moment." if wait <= 5 else f"In {wait:g} s, then.")
+    await speak(
+        turn, "I will start a turn in a moment." if wait <= 5 else f"I will start a turn in {wait:g} s."
+    )
 
 
 async def _speak_up(session: AgentSession, text: str) -> None:
@@ -98,14 +123,23 @@ async def _speak_up(session: AgentSession, text: str) -> None:
         await speak(turn, text)
 
 
+@skill(
+    "Show how full the context is",
+    plain=True,
+    about="`usage_update`: tokens in use and the size of the window. An agent with a model adds a cost.",
+)
 async def usage(turn: AgentTurn, rest: str) -> None:
     await speak(
         turn,
-        f"{used(turn.session):,} of {SIZE:,} tokens. I count every character of this session and take "
-        f"{CHARACTERS} for a token. No model reads them and nobody pays, so I name no cost.",
+        f"{used(turn.session):,} of {SIZE:,} tokens. I count the characters of this session, "
+        f"{CHARACTERS} for each token. No model reads them, so they cost nothing.",
     )
 
 
+@skill(
+    "Compact the context",
+    about="a compaction. Clients see it begin and end, and users can read its summary.",
+)
 async def compact(turn: AgentTurn, rest: str) -> None:
     session = turn.session
     before, fold = used(session), session.fold
@@ -118,54 +152,9 @@ async def compact(turn: AgentTurn, rest: str) -> None:
         await pause(session, 1.0)
         await compaction.write(summary)
         memory(session).forgotten = max(characters(session) - len(summary), 0)
-    await speak(turn, f"{before:,} tokens before, {used(session):,} now. The transcript keeps all of it.")
+    await speak(
+        turn, f"{before:,} tokens before, {used(session):,} now. The transcript still has everything."
+    )
 
 
-SKILLS = (
-    Skill(
-        name="mode",
-        description="Set whether I ask before I write or run something",
-        hint="ask, auto or read_only",
-        work=mode,
-        plain=True,
-        about="a config option of category `mode`. Clients set it with `session/set_config_option`, and "
-        "everybody sees the change.",
-    ),
-    Skill(
-        name="pace",
-        description="Set how fast I write",
-        hint="calm or quick",
-        work=pace,
-        plain=True,
-        about="another config option. There is a switch as well, `explain`: turn it off, and these remarks "
-        "are gone.",
-    ),
-    Skill(
-        name="background",
-        description="Continue to work after the turn has ended",
-        hint="how many steps",
-        work=background,
-        about="background work: a tool call that outlives its turn. It is listed beside the session's state "
-        "until it is done.",
-    ),
-    Skill(
-        name="nudge",
-        description="Start a turn later, without a prompt",
-        hint="seconds",
-        work=nudge,
-        about="a turn that nobody prompted for. In v2 every client sees it begin and end.",
-    ),
-    Skill(
-        name="usage",
-        description="Show how full the context is",
-        work=usage,
-        plain=True,
-        about="`usage_update`: tokens in use and the size of the window. An agent with a model adds a cost.",
-    ),
-    Skill(
-        name="compact",
-        description="Compact the context",
-        work=compact,
-        about="a compaction: it is in progress, then it has ended, and its summary is for people to read.",
-    ),
-)
+SKILLS = (mode, pace, background, nudge, usage, compact)

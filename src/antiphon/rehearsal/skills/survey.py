@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from antiphon.agent import AgentTurn
 from antiphon.rehearsal.folder import count_lines, files, root, search, shown
-from antiphon.rehearsal.skill import Skill, counted, pause, speak
-from antiphon.schema import v2
+from antiphon.rehearsal.skill import counted, pause, plan_entry, skill, speak
 
-STEPS = ("List the files of this folder", "Count their lines", "Look for TODO notes", "Tell what was found")
+STEPS = ("List the files of this folder", "Count their lines", "Look for TODO notes", "Report the result")
 
 
+@skill(
+    "Survey this folder in four steps, with a plan",
+    about="`plan_update`: the whole plan every time, each entry pending, in progress or completed.",
+)
 async def plan(turn: AgentTurn, rest: str) -> None:
     session = turn.session
     await _show(turn, -1)
@@ -36,16 +39,16 @@ async def plan(turn: AgentTurn, rest: str) -> None:
         await pause(session, 0.6)
 
     await _show(turn, 3)
-    told = (
+    text = (
         f"There are {counted(len(paths), 'file')} here, with {counted(sum(lines.values()), 'line')} of text."
     )
     if lines:
         longest = max(lines, key=lambda path: lines[path])
-        told += f" The longest is `{shown(session, longest)}` with {counted(lines[longest], 'line')}."
-    told += (
+        text += f" The longest is `{shown(session, longest)}` with {counted(lines[longest], 'line')}."
+    text += (
         f" {counted(len(notes), 'line mentions', 'lines mention')} TODO." if notes else " None mentions TODO."
     )
-    await speak(turn, told)
+    await speak(turn, text)
     await _show(turn, len(STEPS))
 
 
@@ -53,23 +56,21 @@ async def _show(turn: AgentTurn, at: int) -> None:
     """Send the plan with this step in progress and the steps before it completed."""
     await turn.plan(
         [
-            v2.PlanEntry(
-                content=step,
-                priority=v2.PlanEntryPriority.HIGH
-                if number == len(STEPS) - 1
-                else v2.PlanEntryPriority.MEDIUM,
-                status=v2.PlanEntryStatus(
-                    "completed" if number < at else "in_progress" if number == at else "pending"
-                ),
-            )
+            plan_entry(step, number, at=at, important=number == len(STEPS) - 1)
             for number, step in enumerate(STEPS)
         ]
     )
 
 
+@skill(
+    "Let a librarian find the longest text here",
+    hint="what to tell it",
+    about="`subagent_update`: the librarian works in a separate session, which your client follows together "
+    "with this one.",
+)
 async def subagent(turn: AgentTurn, rest: str) -> None:
     session = turn.session
-    told = "There are no text files here."
+    answer = "There are no text files here."
     async with turn.subagent("Librarian", description="Knows the longest text", cancellable=True) as child:
         await child.instruct(rest or "Which text here is the longest?")
         async with child.tool_call("Count lines", kind="search") as call:
@@ -78,24 +79,9 @@ async def subagent(turn: AgentTurn, rest: str) -> None:
             await pause(session, 0.8)
         if lines:
             longest = max(lines, key=lambda path: lines[path])
-            told = f"It is {shown(session, longest)}, with {counted(lines[longest], 'line')}."
-        await child.report(told)
-    await speak(turn, f"My librarian says: {told}")
+            answer = f"It is {shown(session, longest)}, with {counted(lines[longest], 'line')}."
+        await child.report(answer)
+    await speak(turn, f"My librarian says: {answer}")
 
 
-SKILLS = (
-    Skill(
-        name="plan",
-        description="Survey this folder in four steps, with a plan",
-        work=plan,
-        about="`plan_update`: the whole plan every time, each entry pending, in progress or completed.",
-    ),
-    Skill(
-        name="subagent",
-        description="Let a librarian find the longest text here",
-        hint="what to tell it",
-        work=subagent,
-        about="`subagent_update`: the librarian has a session of its own, which you follow by following "
-        "this one.",
-    ),
-)
+SKILLS = (plan, subagent)

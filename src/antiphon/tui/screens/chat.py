@@ -204,13 +204,13 @@ class ChatScreen(Screen[None]):
             self.composer.edit_queued(entry)
             self.refresh_status()
         elif wanted.what == "withdraw":
-            self._start(self.sending.withdraw(entry.id))
+            self._start(self.sending.queue.withdraw(entry.id))
         elif wanted.what == "resume":
             self._start(self.sending.resume())
         else:
-            self._start(self.sending.move(entry.id, wanted.by))
+            self._start(self.sending.queue.move(entry.id, wanted.by))
 
-    def _start(self, work: Awaitable[str | None], *, unsent: str = "") -> None:
+    def _start(self, work: Awaitable[object], *, unsent: str = "") -> None:
         """Run work in a task. Show its message or its error, and give back a prompt that was not accepted."""
 
         async def done() -> None:
@@ -221,7 +221,7 @@ class ChatScreen(Screen[None]):
                 if unsent and not self.composer.text:
                     self.composer.put(unsent)
             else:
-                if message:
+                if isinstance(message, str):
                     self.notify(message, markup=False)
             self.refresh_soon()
 
@@ -262,7 +262,7 @@ class ChatScreen(Screen[None]):
         """Cancel the turn, and return whether there was one."""
         if self.session.state is TurnState.IDLE:
             return False
-        self._start(self.sending.cancel())
+        self._start(self.session.cancel())
         return True
 
     def action_sessions(self) -> None:

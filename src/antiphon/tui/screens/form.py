@@ -24,7 +24,7 @@ from antiphon.engine import (
 )
 from antiphon.errors import FormInvalid
 from antiphon.transcripts import field_limits, read_number
-from antiphon.tui.screens.dialogs import CSS
+from antiphon.tui.screens.dialogs import CSS, described
 from antiphon.tui.text.plain import plain, plain_line
 
 
@@ -153,20 +153,15 @@ class FormField(Vertical):
             case Checkbox() as box:
                 return box.value
             case RadioSet() as radio:
-                options = self._options()
-                return options[radio.pressed_index].value if radio.pressed_index >= 0 else None
+                assert isinstance(self.field, ChoiceField)
+                return self.field.options[radio.pressed_index].value if radio.pressed_index >= 0 else None
             case Select() as select:
                 return None if select.value is Select.NULL else select.value
             case SelectionList() as several:
-                chosen = list(several.selected)
-                return chosen or None
+                return list(several.selected) or None
             case Input() as line:
                 return read_number(self.field, line.value.strip()) if line.value.strip() else None
         return None
-
-    def _options(self) -> tuple[Option, ...]:
-        assert isinstance(self.field, ChoiceField)
-        return self.field.options
 
     def complain(self, problem: str | None) -> None:
         self._problem.update(f"It {problem}." if problem else "")
@@ -201,5 +196,4 @@ def _spelled(value: Any) -> str:
 
 
 def _name(option: Option) -> Content:
-    about = f"  {plain_line(option.description, limit=120)}" if option.description else ""
-    return Content.assemble(plain_line(option.title, limit=120), (about, "$foreground 60%"))
+    return described(option.title, option.description)

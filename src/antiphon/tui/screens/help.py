@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rich.table import Table
 from rich.text import Text
@@ -71,13 +70,6 @@ KEYS: dict[str, list[tuple[str, str]]] = {
         ("q", "quit"),
     ],
 }
-
-
-def bound(widget: type[Any]) -> Iterator[str]:
-    """Yield the keys that a class binds itself, as Textual names them."""
-    for binding in widget.__dict__.get("BINDINGS", ()):
-        assert isinstance(binding, Binding)
-        yield from binding.key.split(",")
 
 
 class HelpScreen(ModalScreen[None]):

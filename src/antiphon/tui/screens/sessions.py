@@ -89,15 +89,14 @@ class SessionsScreen(Screen[None]):
     async def _watch(self) -> None:
         while True:
             if self.is_current:
-                with suppress(AntiphonError):  # disconnected; the status line shows that
-                    await self.look()
+                await self._look_again()
             await asyncio.sleep(EVERY)
 
     def on_screen_resume(self) -> None:
         self.run_worker(self._look_again())
 
     async def _look_again(self) -> None:
-        with suppress(AntiphonError):
+        with suppress(AntiphonError):  # disconnected; the status line shows that
             await self.look()
 
     async def look(self) -> None:

@@ -19,7 +19,7 @@ from antiphon.tui.text.plain import plain, plain_line
 
 
 class Entry(ABC):
-    """`key`: the key of the item in the fold, or a key of its own for a note."""
+    """`key`: the key of the item in the fold, or a separate key for a note."""
 
     close = False
     """Whether there is no blank line between this entry and others of the kind."""

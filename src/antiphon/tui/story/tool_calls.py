@@ -13,7 +13,16 @@ from textual.strip import Strip
 from antiphon.client import ClientSession
 from antiphon.engine import Terminal, ToolCall
 from antiphon.schema import v2
-from antiphon.transcripts import READING, call_title, change_text, content_text, exit_text, kind_text
+from antiphon.transcripts import (
+    CALL_MARKS,
+    READING,
+    call_parts,
+    call_title,
+    change_text,
+    content_text,
+    exit_text,
+    kind_text,
+)
 from antiphon.tui.story.entries import Entry, indented
 from antiphon.tui.text.markdown import Page
 from antiphon.tui.text.patches import patch_lines
@@ -26,7 +35,7 @@ GLIMPSE = 6
 """Lines of a part that are shown while it is folded."""
 MOST = 1_000
 """Lines of a part that are shown while it is not."""
-MARKS = {"completed": "✓", "failed": "✗", "cancelled": "⊘", "pending": "○", "in_progress": "●", "paused": "‖"}
+ALL_MARKS = {**CALL_MARKS, "pending": "○", "in_progress": "●", "paused": "‖"}
 
 
 class CallEntry(Entry):
@@ -54,15 +63,14 @@ class CallEntry(Entry):
         if call is None:
             return ""
         parts = [call_title(call)]
-        for content in call.content:
-            if isinstance(content, v2.Content):
-                parts.append(content_text([content.content]))
-            elif isinstance(content, v2.Diff) and content.patch is not None:
-                parts.append(content.patch.text)
-            elif isinstance(content, v2.Terminal):
-                terminal = self._session.fold.terminals.get(content.terminal_id)
-                parts.append("" if terminal is None else plain_output(_tail(terminal)))
-        return "\n".join(parts)
+        for part in call_parts(call, self._session.fold):
+            if isinstance(part, v2.Diff):
+                parts.append("" if part.patch is None else part.patch.text)
+            elif isinstance(part, Terminal):
+                parts.append(plain_output(_tail(part)))
+            else:
+                parts.append(content_text([part]))
+        return "\n".join(filter(None, parts))
 
     def _lay(self, page: Page) -> list[Strip]:
         call = self.call
@@ -87,22 +95,22 @@ class CallEntry(Entry):
         look = palette.ink if call.final else f"bold {palette.ink}"
         title = Text(plain_line(call_title(call)), look, no_wrap=True)
         title.truncate(max(page.width - 2 - len(behind), 8), overflow="ellipsis")
-        return Text.assemble((f"{MARKS.get(status, '●')} ", colour), title, (behind.rstrip(), palette.soft))
+        return Text.assemble(
+            (f"{ALL_MARKS.get(status, '●')} ", colour), title, (behind.rstrip(), palette.soft)
+        )
 
     def _parts(self, call: ToolCall) -> Iterator[Callable[[Page], list[Strip]]]:
         """Yield what makes the lines of each part of the output."""
         quiet = self.folded and str(call.kind) in READING and str(call.status) != "failed"
         text: list[object] = []
         shown: list[Callable[[Page], list[Strip]]] = []
-        for content in call.content:
-            if isinstance(content, v2.Content):
-                text.append(content.content)
-            elif isinstance(content, v2.Diff):
-                shown.append(partial(self._diff, content))
-            elif isinstance(content, v2.Terminal):
-                terminal = self._session.fold.terminals.get(content.terminal_id)
-                if terminal is not None:
-                    shown.append(partial(self._terminal, terminal))
+        for part in call_parts(call, self._session.fold):
+            if isinstance(part, v2.Diff):
+                shown.append(partial(self._diff, part))
+            elif isinstance(part, Terminal):
+                shown.append(partial(self._terminal, part))
+            else:
+                text.append(part)
         if text and not quiet:
             yield lambda page: self._written(text, page)
         yield from shown

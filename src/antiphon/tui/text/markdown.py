@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
-from antiphon.transcripts import MarkdownStream, is_readable, is_safe_link
+from antiphon.transcripts import MarkdownStream, Piece, is_readable, is_safe_link
 from antiphon.tui.text.palette import Palette
 from antiphon.tui.text.plain import plain, plain_output
 
@@ -88,12 +89,7 @@ def _console(palette: Palette) -> Console:
         theme=Theme(
             {
                 "markdown.h1": f"bold {palette.accent}",
-                "markdown.h2": "bold",
-                "markdown.h3": "bold",
-                "markdown.h4": "bold",
-                "markdown.h5": "bold",
-                "markdown.h6": "bold",
-                "markdown.h7": "bold",
+                **{f"markdown.h{level}": "bold" for level in range(2, 8)},
                 "markdown.code": f"{palette.accent}",
                 "markdown.item.bullet": palette.accent,
                 "markdown.item.number": palette.accent,
@@ -130,7 +126,7 @@ class MarkdownText:
 
     def __init__(self) -> None:
         self._stream = MarkdownStream()
-        self._pieces: list[tuple[str, bool]] = []
+        self._pieces: list[Piece] = []
         self._laid: list[Strip] = []
         self._done = 0
         """How many pieces are rendered."""
@@ -141,29 +137,27 @@ class MarkdownText:
         room = SHOWN - self._length
         self._length += len(text)
         if room > 0:
-            self._pieces += [(piece.text, piece.joined) for piece in self._stream.write(text[:room])]
+            self._pieces += self._stream.write(text[:room])
 
     def lines(self, page: Page, *, style: str = "") -> list[Strip]:
         if page != self._page:
             self._page, self._laid, self._done = page, [], 0
-        for text, joined in self._pieces[self._done :]:
-            self._add(self._laid, rendered(text, page, style=style), joined=joined)
+        _add(self._laid, self._pieces[self._done :], page, style)
         self._done = len(self._pieces)
         lines = list(self._laid)
-        for piece in self._stream.finish():
-            self._add(lines, rendered(piece.text, page, style=style), joined=piece.joined)
+        _add(lines, self._stream.finish(), page, style)
         if self._length > SHOWN:
-            lines += page.text("")
-            lines += page.text(
-                f"⋮ {self._length - SHOWN:,} more characters are not shown", f"italic {page.palette.wait}"
-            )
+            more = f"⋮ {self._length - SHOWN:,} more characters are not shown"
+            lines += [*page.text(""), *page.text(more, f"italic {page.palette.wait}")]
         return lines
 
-    @staticmethod
-    def _add(lines: list[Strip], more: list[Strip], *, joined: bool) -> None:
-        if lines and more and not joined:
+
+def _add(lines: list[Strip], pieces: Iterable[Piece], page: Page, style: str) -> None:
+    for piece in pieces:
+        more = rendered(piece.text, page, style=style)
+        if lines and more and not piece.joined:
             lines.append(Strip([]))
-        lines.extend(more)
+        lines += more
 
 
 def rendered(text: str, page: Page, *, style: str = "") -> list[Strip]:

@@ -5,7 +5,7 @@ themes the colours are derived from the theme.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Any
 
 from textual.app import App
@@ -147,22 +147,19 @@ def _derived(app: App[object]) -> Palette:
     base = DARK if theme.dark else LIGHT
     variables = app.theme_variables
 
-    def colour(name: str, otherwise: str) -> Color:
+    def parsed(name: str, otherwise: str) -> Color:
         try:
             return Color.parse(variables[name])
         except Exception:  # a theme may lack this colour
             return Color.parse(otherwise)
 
-    paper, ink = colour("background", base.paper), colour("foreground", base.ink)
-    accent, good, bad = (
-        colour("primary", base.accent),
-        colour("success", base.good),
-        colour("error", base.bad),
-    )
-    made: dict[str, Color] = {
+    paper, ink = parsed("background", base.paper), parsed("foreground", base.ink)
+    accent = parsed("primary", base.accent)
+    good, bad = parsed("success", base.good), parsed("error", base.bad)
+    made = {
         "paper": paper,
-        "panel": colour("surface", base.panel),
-        "raised": colour("panel", base.raised),
+        "panel": parsed("surface", base.panel),
+        "raised": parsed("panel", base.raised),
         "ink": ink,
         "soft": ink.blend(paper, 0.35),
         "line": ink.blend(paper, 0.8),
@@ -170,16 +167,13 @@ def _derived(app: App[object]) -> Palette:
         "tint": paper.blend(accent, 0.15),
         "good": good,
         "bad": bad,
-        "wait": colour("warning", base.wait),
+        "wait": parsed("warning", base.wait),
         "add": paper.blend(good, 0.18),
         "add_ink": ink.blend(good, 0.5),
         "remove": paper.blend(bad, 0.18),
         "remove_ink": ink.blend(bad, 0.5),
-        "keyword": colour("secondary", base.keyword),
+        "keyword": parsed("secondary", base.keyword),
         "name": accent,
     }
-    kept: dict[str, Any] = {
-        field.name: getattr(base, field.name) for field in fields(Palette) if field.name not in made
-    }
-    kept |= {name: value.hex6 for name, value in made.items()}
-    return Palette(**kept)
+    shades: dict[str, Any] = {name: colour.hex6 for name, colour in made.items()}
+    return replace(base, **shades)

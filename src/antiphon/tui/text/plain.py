@@ -1,4 +1,4 @@
-"""Foreign text for the screen: safe to show, and as wide as it is counted."""
+"""Foreign text for the screen: safe to show, and without characters of unclear width."""
 
 from __future__ import annotations
 

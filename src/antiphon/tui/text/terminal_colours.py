@@ -74,7 +74,7 @@ class _State:
                 self._colour("color", self._numbered(code % 10 + (8 if code >= 90 else 0)))
             elif code in range(40, 48) or code in range(100, 108):
                 self._colour("bgcolor", self._numbered(code % 10 + (8 if code >= 100 else 0)))
-        self.style = Style(**self._attributes, **self._colours)  # type: ignore[arg-type]  # names of its own
+        self.style = Style(**self._attributes, **self._colours)  # type: ignore[arg-type]  # the keys are parameters of Style
 
     def _colour(self, which: str, colour: Color | None) -> None:
         if colour is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from textual import events
@@ -67,9 +68,6 @@ def _line(command: v2.Command, width: int) -> Content:
     )
 
 
-TALLEST = 8
-
-
 class Composer(TextArea):
     DEFAULT_CSS = """
     Composer {
@@ -90,6 +88,7 @@ class Composer(TextArea):
         Binding("pagedown", "scroll(1)", "Page down", show=False),
     ]
 
+    @dataclass
     class Sent(Message):
         """The user sent a prompt.
 
@@ -97,16 +96,13 @@ class Composer(TextArea):
         edited: the queued prompt that it replaces
         """
 
-        def __init__(self, text: str, delivery: str, edited: QueuedEntry | None) -> None:
-            super().__init__()
-            self.text = text
-            self.delivery = delivery
-            self.edited = edited
+        text: str
+        delivery: str
+        edited: QueuedEntry | None
 
+    @dataclass
     class Scrolled(Message):
-        def __init__(self, by: int) -> None:
-            super().__init__()
-            self.by = by
+        by: int
 
     def __init__(self, popup: CommandsPopup, history: History, **named: Any) -> None:
         super().__init__(

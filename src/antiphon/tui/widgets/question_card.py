@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from textual import events
@@ -47,13 +48,12 @@ class QuestionCard(Vertical):
         *(Binding(str(number), f"choose({number})", "Choose", show=False) for number in range(2, 10)),
     ]
 
+    @dataclass
     class Chosen(Message):
         """The user chose an answer: an option of a permission, or `fill`, `agree` or `decline`."""
 
-        def __init__(self, pending: PendingQuestion, choice: v2.PermissionOption | str) -> None:
-            super().__init__()
-            self.pending = pending
-            self.choice = choice
+        pending: PendingQuestion
+        choice: v2.PermissionOption | str
 
     def __init__(self, **named: Any) -> None:
         super().__init__(**named)
@@ -78,14 +78,8 @@ class QuestionCard(Vertical):
         asked = pending.asked
         about = _permission(asked) if isinstance(asked, Permission) else _elicitation(asked)
         if more:
-            about = Content("\n").join(
-                [
-                    about,
-                    Content.styled(
-                        f"{more} more question{'s' if more > 1 else ''} after this one", "$foreground 60%"
-                    ),
-                ]
-            )
+            rest = f"\n{more} more question{'s' if more > 1 else ''} after this one"
+            about += Content.styled(rest, "$foreground 60%")
         self._about.update(about)
         if fresh:
             self._since = time.monotonic()
@@ -129,13 +123,10 @@ class QuestionCard(Vertical):
         self.action_choose(event.option_index + 1)
 
     def on_key(self, event: events.Key) -> None:
-        if (
-            event.key in ("y", "n")
-            and self.pending is not None
-            and isinstance(self.pending.asked, Permission)
-        ):
+        asked = None if self.pending is None else self.pending.asked
+        if event.key in ("y", "n") and isinstance(asked, Permission):
             event.stop()
-            wanted = self.pending.asked.allow() if event.key == "y" else self.pending.asked.reject()
+            wanted = asked.allow() if event.key == "y" else asked.reject()
             if wanted is not None:
                 self.action_choose(self._choices.index(wanted) + 1)
 

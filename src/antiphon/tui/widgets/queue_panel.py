@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -28,21 +29,20 @@ class QueuePanel(OptionList):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("e,enter", "edit", "Edit"),
-        Binding("alt+up,K", "move(-1)", "Move up", key_display="⌥↑"),
-        Binding("alt+down,J", "move(1)", "Move down", key_display="⌥↓"),
-        Binding("d,delete", "withdraw", "Withdraw"),
-        Binding("r", "resume", "Resume"),
+        Binding("e,enter", "want('edit')", "Edit"),
+        Binding("alt+up,K", "want('move', -1)", "Move up", key_display="⌥↑"),
+        Binding("alt+down,J", "want('move', 1)", "Move down", key_display="⌥↓"),
+        Binding("d,delete", "want('withdraw')", "Withdraw"),
+        Binding("r", "want('resume')", "Resume"),
     ]
 
+    @dataclass
     class Wanted(Message):
         """The user wants to `edit`, `withdraw` or `move` an entry, or to `resume` the queue."""
 
-        def __init__(self, what: str, entry: QueuedEntry, by: int = 0) -> None:
-            super().__init__()
-            self.what = what
-            self.entry = entry
-            self.by = by
+        what: str
+        entry: QueuedEntry
+        by: int = 0
 
     def __init__(self, **named: Any) -> None:
         super().__init__(markup=False, **named)
@@ -52,12 +52,11 @@ class QueuePanel(OptionList):
         shown = list(entries)[:MOST]
         if shown == self.entries:
             return
-        at = self.highlighted
-        pointed = self.entries[at].id if at is not None and at < len(self.entries) else None
+        at, pointed = self.highlighted, self._pointed()
         self.entries = shown
         self.clear_options()
         self.add_options([Option(_line(number, entry)) for number, entry in enumerate(shown, 1)])
-        places = [place for place, entry in enumerate(shown) if entry.id == pointed]
+        places = [place for place, entry in enumerate(shown) if pointed and entry.id == pointed.id]
         self.highlighted = places[0] if places else (min(at or 0, len(shown) - 1) if shown else None)
         self.display = bool(shown)
 
@@ -65,26 +64,14 @@ class QueuePanel(OptionList):
         at = self.highlighted
         return None if at is None or at >= len(self.entries) else self.entries[at]
 
-    def _want(self, what: str, by: int = 0) -> None:
+    def action_want(self, what: str, by: int = 0) -> None:
         entry = self._pointed()
         if entry is not None:
             self.post_message(self.Wanted(what, entry, by))
 
-    def action_edit(self) -> None:
-        self._want("edit")
-
-    def action_withdraw(self) -> None:
-        self._want("withdraw")
-
-    def action_resume(self) -> None:
-        self._want("resume")
-
-    def action_move(self, by: int) -> None:
-        self._want("move", by)
-
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.action_edit()
+        self.action_want("edit")
 
 
 def _line(number: int, entry: QueuedEntry) -> Content:

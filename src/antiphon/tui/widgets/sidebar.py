@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 from textual.containers import VerticalScroll
@@ -66,12 +66,11 @@ class Sidebar(VerticalScroll, can_focus=False):
 
     def _fill(self) -> None:
         palette = palette_of(self.app)
-        parts: list[RenderableType] = [_head("Plan", palette)]
+        head, none = f"bold {palette.soft}", Text("none", palette.soft)
         planned = [step for plan in self._session.plans for step in steps(plan.latest.plan)]
-        parts.append(_steps(planned, palette) if planned else _none("none", palette))
-        parts += [Text(""), _head("Changed files", palette)]
+        plan = _steps(planned, palette) if planned else none
         files = [_file(path, changes, palette) for path, changes in touched(self._session).items()]
-        parts += files[:MOST] or [_none("none", palette)]
+        parts = [Text("Plan", head), plan, Text(""), Text("Changed files", head), *(files[:MOST] or [none])]
         self._static.update(Group(*parts))
 
 
@@ -102,14 +101,6 @@ def _steps(planned: list[tuple[str, str]], palette: Palette) -> Table:
         step = step_text(status, words, palette)
         table.add_row(step[:2], step[2:])
     return table
-
-
-def _head(words: str, palette: Palette) -> Text:
-    return Text(words, f"bold {palette.soft}")
-
-
-def _none(words: str, palette: Palette) -> Text:
-    return Text(words, palette.soft)
 
 
 def _file(path: str, changes: tuple[int, int] | None, palette: Palette) -> Text:

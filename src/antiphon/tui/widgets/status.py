@@ -10,9 +10,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from antiphon.client import ClientSession, Link, LinkState
-from antiphon.engine import TurnState, offered_values
+from antiphon.engine import TurnState
 from antiphon.schema import v2
-from antiphon.transcripts import context_text
+from antiphon.transcripts import context_text, option_value
 from antiphon.tui.text.plain import plain_line
 
 WAITING = "● waiting for your answer"
@@ -95,9 +95,7 @@ def _mode(session: ClientSession) -> str:
     """Return the name of the chosen mode, "" if the agent has no modes."""
     for option in session.config_options:
         if isinstance(option, v2.SessionConfigSelect) and option.category == "mode":
-            for value in offered_values(option):
-                if value.value == option.current_value:
-                    return plain_line(value.name, limit=30)
+            return plain_line(option_value(option), limit=30)
     return ""
 
 

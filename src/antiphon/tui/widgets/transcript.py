@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -40,8 +41,8 @@ class Matches:
 
 class Transcript(StoryView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "previous", "Up", show=False),
-        Binding("down,j", "next", "Down", show=False),
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
         Binding("enter,space", "unfold", "Fold"),
         Binding("y", "copy", "Copy"),
         Binding("f", "fork", "Fork here"),
@@ -56,15 +57,13 @@ class Transcript(StoryView, can_focus=True):
         Binding("question_mark", "app.help", "Help", show=False),
     ]
 
+    @dataclass
     class Copied(Message):
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
+    @dataclass
     class ForkWanted(Message):
-        def __init__(self, message_id: str) -> None:
-            super().__init__()
-            self.message_id = message_id
+        message_id: str
 
     class SearchWanted(Message):
         pass
@@ -110,13 +109,7 @@ class Transcript(StoryView, can_focus=True):
         pointed = self.pointed
         return len(self.window.entries) - 1 if pointed is None else self.window.entries.index(pointed)
 
-    def action_previous(self) -> None:
-        self._move(-1)
-
-    def action_next(self) -> None:
-        self._move(1)
-
-    def _move(self, by: int) -> None:
+    def action_move(self, by: int) -> None:
         if not self.window.entries:
             return
         at, pointed = self._place(), self.pointed
