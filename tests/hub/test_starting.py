@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -56,11 +56,11 @@ async def test_make_run_says_what_to_do_next_and_that_works(tmp_path: Path) -> N
     with in_front([str(SCRIPT), *rest], tmp_path) as hub:
         hub.wait_for("run in both:")
         attach = shlex.split(hub.wait_for(r"\n +(\S*antiphon attach)\n")[1])
-        with Terminal(attach, XDG_DATA_HOME=str(tmp_path)) as one, ExitStack() as later:
+        with (
+            Terminal(attach, XDG_DATA_HOME=str(tmp_path)) as one,
+            Terminal([*attach, "--name", "bob"], XDG_DATA_HOME=str(tmp_path), columns=100) as two,
+        ):
             session = one.wait_for(r"sess_\w+")[0]
-            two = later.enter_context(
-                Terminal([*attach, "--name", "bob"], XDG_DATA_HOME=str(tmp_path), columns=100)
-            )
             if two.wait_for(r"sess_\w+")[0] != session:
                 pytest.fail("the second terminal did not find the session of the first")
             one.wait_for("bob is here")
