@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -106,6 +106,19 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         assert result.returncode == 1
         assert result.stderr.startswith("antiphon: cannot listen at 127.0.0.1:8642: ")
         assert result.stderr.count("\n") == 1
+
+
+def test_hubs_that_start_at_once_take_different_ports(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        hubs = []
+        for name in ("one", "two", "three"):
+            command = [*ANTIPHON, "serve", "--data", str(tmp_path / name), "--", *AGENT]
+            hubs.append(stack.enter_context(Terminal(command, columns=120)))
+        ports = {hub.wait_for(r"ws://127.0.0.1:(\d+)/acp")[1] for hub in hubs}
+        assert len(ports) == len(hubs)
+        for hub in hubs:
+            hub.type("\x03")
+            assert hub.wait() == 0
 
 
 @pytest.mark.parametrize(

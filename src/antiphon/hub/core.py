@@ -198,6 +198,7 @@ class HubCore:
         host: str,
         port: int,
         *,
+        or_any_port: bool = False,
         tls: ssl.SSLContext | None,
         insecure: bool,
     ) -> AsyncIterator[None]:
@@ -205,7 +206,7 @@ class HubCore:
 
         check_address(host, tls=tls, insecure=insecure)
         map_large_blocks()
-        async with self.serving(), listen(self, host, port, tls) as server:
+        async with self.serving(), listen(self, host, port, tls, or_any_port=or_any_port) as server:
             self.port, self.http, self.secure = server.port, server, tls is not None
             yield
 

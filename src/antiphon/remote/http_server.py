@@ -56,6 +56,7 @@ async def http_server(
     host: str = "127.0.0.1",
     port: int = 0,
     *,
+    or_any_port: bool = False,
     path: str = "/acp",
     check: Check | None = None,
     routes: Mapping[str, Handler] | None = None,
@@ -73,7 +74,8 @@ async def http_server(
 
     `check` looks at the head of every request before anything else, but at paths that are `open`: it refuses
     it, or says whose it is, which the transport then has as `who`. `routes` are what else there is, by its
-    path. `refused` hears of everybody else who was refused.
+    path. `refused` hears of everybody else who was refused. `or_any_port`: if the port is in use, listen on
+    any free one.
     """
     limits, tally, faults = limits or Limits(), Tally(), SocketFaults()
     held = HeldBytes(limits.held)
@@ -93,7 +95,9 @@ async def http_server(
             ping_deadline=ping_deadline,
         )
         requests = HttpRequests(handler, limits, tally, faults, held, websockets.upgrade)
-        async with listening(requests, faults, host, port, tls=tls, bounds=socket_bounds) as listener:
+        async with listening(
+            requests, faults, host, port, or_any_port=or_any_port, tls=tls, bounds=socket_bounds
+        ) as listener:
             try:
                 yield HttpServer(listener, endpoint, tally)
             finally:

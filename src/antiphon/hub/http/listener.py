@@ -41,7 +41,7 @@ def check_address(host: str, *, tls: ssl.SSLContext | None, insecure: bool) -> N
 
 @asynccontextmanager
 async def listen(
-    hub: Listening, host: str, port: int, tls: ssl.SSLContext | None
+    hub: Listening, host: str, port: int, tls: ssl.SSLContext | None, *, or_any_port: bool
 ) -> AsyncIterator[HttpServer]:
     admission, own = hub.admission, hub.browsers.routes()
     page = PageRoutes(admission, hub.page)
@@ -60,6 +60,7 @@ async def listen(
         serve,
         host,
         port,
+        or_any_port=or_any_port,
         check=admission.check,
         routes=ChainMap({**status_routes(hub), **own}, cast(dict[str, Handler], page)),
         open=ChainMap(dict.fromkeys((*OPEN, *own)), cast(dict[str, None], page)),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import os
 import ssl
-from collections.abc import AsyncIterator, Iterator, Set
+from collections.abc import AsyncIterator, Callable, Iterator, Set
 from typing import Any
 
 from antiphon.transports.guarded_socket import GuardedSocket, SocketBounds, SocketFaults
@@ -17,6 +18,8 @@ TLS_SECONDS = 10.0
 """Seconds for a TLS handshake."""
 CLOSE_SECONDS = 2.0
 """Seconds for responses that are under way when the listener ends."""
+IN_USE = frozenset({errno.EADDRINUSE, errno.EACCES})
+"""Another program has the port, or the system keeps it for one."""
 NO_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
@@ -42,10 +45,12 @@ async def listening(
     host: str,
     port: int,
     *,
+    or_any_port: bool = False,
     tls: ssl.SSLContext | None,
     bounds: SocketBounds | None = None,
 ) -> AsyncIterator[HttpListener]:
-    """Accept sockets inside the block, and close those that are left at its end."""
+    """Accept sockets inside the block, and close those that are left at its end. `or_any_port`: if the port
+    is in use, listen on any free one."""
     sockets: set[GuardedSocket] = set()
 
     def accept() -> GuardedSocket:
@@ -53,11 +58,13 @@ async def listening(
 
     if tls is not None:
         tls.set_alpn_protocols(ALPN)
-    seconds = None if tls is None else TLS_SECONDS
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        accept, host, port, ssl=tls, ssl_handshake_timeout=seconds, ssl_shutdown_timeout=seconds
-    )
+    try:
+        server = await _start_server(accept, host, port, tls)
+    except OSError as error:
+        if not or_any_port or error.errno not in IN_USE:
+            raise
+        server = await _start_server(accept, host, 0, tls)
     listener = HttpListener(server, sockets, faults)
     try:
         with _noted_accept_failures(loop, faults):
@@ -68,6 +75,30 @@ async def listening(
         await requests.server.shutdown(CLOSE_SECONDS)
         await asyncio.gather(*[socket.aclose(CLOSE_SECONDS) for socket in tuple(sockets)])
         faults.close()
+
+
+async def _start_server(
+    accept: Callable[[], GuardedSocket], host: str, port: int, tls: ssl.SSLContext | None
+) -> asyncio.Server:
+    seconds = None if tls is None else TLS_SECONDS
+    server = await asyncio.get_running_loop().create_server(
+        accept,
+        host,
+        port,
+        ssl=tls,
+        ssl_handshake_timeout=seconds,
+        ssl_shutdown_timeout=seconds,
+        start_serving=False,
+    )
+    try:
+        # Several sockets can be bound to one port while none of them listens. The second to listen fails.
+        await server.start_serving()
+        if None in server.sockets:  # uvloop closes such a socket and raises nothing
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+    except OSError:
+        server.close()
+        raise
+    return server
 
 
 @contextlib.contextmanager
