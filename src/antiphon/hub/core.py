@@ -215,6 +215,7 @@ class HubCore:
         """Run the hub inside the block. At its end every session is released, and every agent ends."""
         first = self._server.serving_first
         if first:
+            self._context.stopping = False  # an earlier life may have ended
             if self._options.mark is not None:
                 await asyncio.to_thread(reap, self._options.mark)
             await self._store_check.begin()

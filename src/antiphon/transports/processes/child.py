@@ -78,6 +78,7 @@ class ChildTransport(PipeTransport):
         self._process: subprocess.Popen[bytes]
         self._stderr: _StderrTail
         self._last_words: asyncio.Task[None] | None = None
+        self._stdout_end: asyncio.TimerHandle | None = None
         self._closing: asyncio.Future[None] | None = None
 
     @classmethod
@@ -160,8 +161,10 @@ class ChildTransport(PipeTransport):
         signal_group(self._process.pid, signal.SIGKILL)
         living.discard(self._process.pid)
         self._exited.set()
-        # A stranger may still hold its stdout open: what the child itself wrote is there by now.
-        asyncio.get_running_loop().call_later(LAST_WORDS, self._reader.close)
+        if self._closing is None:
+            # Another process may still hold its stdout open: what the child itself wrote is there by now.
+            loop = asyncio.get_running_loop()
+            self._stdout_end = loop.call_later(LAST_WORDS, self._reader.close)
 
     @property
     def pid(self) -> int:
@@ -208,8 +211,9 @@ class ChildTransport(PipeTransport):
             self._reader.finish("closed by this side")
             self._reader.delivery.drop()
             self._stderr.close()
-            if self._last_words is not None:
-                self._last_words.cancel()
+            for pending in (self._last_words, self._stdout_end):
+                if pending is not None:
+                    pending.cancel()
             self._closing.set_result(None)
 
 
