@@ -12,6 +12,7 @@ import httpx
 
 from antiphon.jsonrpc.oversized import Overlong
 from antiphon.jsonrpc.sse import Event, EventDecoder
+from antiphon.transports.http.event_stream import Position
 from antiphon.transports.http.exchange import EVENTS
 
 SILENCE = 75.0
@@ -62,8 +63,8 @@ class Reading:
     @property
     def number(self) -> int:
         """Of the event that was read last, as a server of ours counts them."""
-        digits = self.last_id.partition("-")[0]
-        return int(digits) if digits.isdecimal() else 0
+        position = Position.read(self.last_id)
+        return 0 if position is None else position.number
 
     async def run(self) -> str:
         """Until it is cut and cannot be gone on with; why. Raises `StreamRefused`."""
