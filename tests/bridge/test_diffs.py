@@ -90,6 +90,7 @@ def changed(diff: v2.Diff, old: str, new: str) -> v2.Diff:
         changed(WHOLE, "@@ -1,1", "@@ -1,2"),
         changed(WHOLE, "+two\n", "+two\n@@ -9 +9 @@\n-x\n+y\n"),
         changed(WHOLE, "@@ -1,1 +1,1 @@", "@@ odd"),
+        changed(ADDED, "@@ -0,0", f"@@ -0,{'0' * 5000}"),  # Python reads no number with so many digits
         changed(ADDED, "new file mode 100644", "new file mode 120000"),
         changed(ADDED, "+two\n", " two\n"),
         changed(WHOLE, "diff --git", "From: me\ndiff --git"),

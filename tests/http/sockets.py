@@ -48,14 +48,16 @@ class Handling:
 
 
 @asynccontextmanager
-async def handling(check: Check | None = None, **options: Any) -> AsyncIterator[tuple[Any, Handling]]:
+async def handling(
+    check: Check | None = None, *, port: int = 0, **options: Any
+) -> AsyncIterator[tuple[Any, Handling]]:
     async def serve(transport: Any) -> None:
         await Inbox(transport).take()
 
     handler = Handling()
     paths = dict.fromkeys(("/", "/big", "/fail", "/stream"), handler)
     async with http_server(
-        serve, site=Site(routes=paths, check=check), options=ServerOptions(**options)
+        serve, port=port, site=Site(routes=paths, check=check), options=ServerOptions(**options)
     ) as server:
         yield server, handler
 

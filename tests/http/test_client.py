@@ -319,3 +319,19 @@ async def test_a_hub_with_tls_is_spoken_to_over_http_and_websocket(
                 await asyncio.gather(*(turn.drained() for turn in turns))
                 assert one.messages[-1].text == two.messages[-1].text
                 assert len(one.messages[-1].text.split()) == 300
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "٣", "²", "-1"])
+async def test_odd_numbers_of_a_server_do_not_end_the_link(number: str) -> None:
+    async with scripted() as server:
+        talk = await talking(server.url)
+        await server.opened.get()
+        talk.say(id=1, method="session/load", params={"sessionId": "s", "cwd": "/", "mcpServers": []})
+        async with asyncio.timeout(DEADLINE):
+            assert await server.opened.get() == "s"
+        for session, field in (("s", f"id: {number}"), (None, f"after: {number} s")):
+            for data in ({"method": "_one"}, {"method": "_two"}):
+                frame = json.dumps({"jsonrpc": "2.0", **data})
+                server.streams[session].write(f"{field}\ndata: {frame}\n\n".encode())
+                assert (await talk.hear())["method"] == data["method"]
+        await talk.transport.aclose()

@@ -56,11 +56,11 @@ async def test_make_run_says_what_to_do_next_and_that_works(tmp_path: Path) -> N
     with in_front([str(SCRIPT), *rest], tmp_path) as hub:
         hub.wait_for("run in both:")
         attach = shlex.split(hub.wait_for(r"\n +(\S*antiphon attach)\n")[1])
-        with Terminal(attach, XDG_DATA_HOME=str(tmp_path)) as one, ExitStack() as later:
+        with (
+            Terminal(attach, XDG_DATA_HOME=str(tmp_path)) as one,
+            Terminal([*attach, "--name", "bob"], XDG_DATA_HOME=str(tmp_path), columns=100) as two,
+        ):
             session = one.wait_for(r"sess_\w+")[0]
-            two = later.enter_context(
-                Terminal([*attach, "--name", "bob"], XDG_DATA_HOME=str(tmp_path), columns=100)
-            )
             if two.wait_for(r"sess_\w+")[0] != session:
                 pytest.fail("the second terminal did not find the session of the first")
             one.wait_for("bob is here")
@@ -106,6 +106,19 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         assert result.returncode == 1
         assert result.stderr.startswith("antiphon: cannot listen at 127.0.0.1:8642: ")
         assert result.stderr.count("\n") == 1
+
+
+def test_hubs_that_start_at_once_take_different_ports(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        hubs = []
+        for name in ("one", "two", "three"):
+            command = [*ANTIPHON, "serve", "--data", str(tmp_path / name), "--", *AGENT]
+            hubs.append(stack.enter_context(Terminal(command, columns=120)))
+        ports = {hub.wait_for(r"ws://127.0.0.1:(\d+)/acp")[1] for hub in hubs}
+        assert len(ports) == len(hubs)
+        for hub in hubs:
+            hub.type("\x03")
+            assert hub.wait() == 0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -343,3 +344,29 @@ async def test_a_terminal_is_named_apart_from_its_call_and_referred_to_by_it() -
         assert terminals == referred
         assert len(terminals) == len(calls) == 2
         assert not terminals & calls
+
+
+@requirement("RPC-15")
+@pytest.mark.parametrize("notified", [False, True])
+async def test_a_batch_is_refused_as_a_whole_also_by_an_agent_that_might_accept_it(notified: bool) -> None:
+    """The older v2 draft allows batches. The newer one refuses them, and so does the agent in v2 (C-02)."""
+    begun: list[AgentSession] = []
+    agent = quiet()
+
+    @agent.on_session
+    async def note(session: AgentSession) -> None:
+        begun.append(session)
+
+    async with client(agent) as talk:
+        id = (await talk.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
+        batch: list[dict[str, Any]] = [
+            {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": id}},
+            {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}},
+            {"jsonrpc": "2.0", "id": 2, "method": "session/list", "params": {}},
+        ]
+        talk.transport.send(json.dumps(batch[:1] if notified else batch).encode())
+        answer = await talk.until(lambda frame: "method" not in frame)
+        assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+        assert (await talk.call("list", "session/list"))["sessions"] != []
+    assert [session.id for session in begun] == [id]
+    assert not [frame for frame in talk.seen if frame.get("id") in (1, 2)]

@@ -10,9 +10,14 @@ from typing import Any
 
 import pytest
 
-from antiphon import Agent, AgentSession, AgentTurn, SQLiteStore
+from antiphon import Agent, AgentSession, AgentTurn, Hub, SQLiteStore
 from antiphon.agent import ToolCallWriter
-from tests.agent.talk import Talk, client
+from antiphon.hub import HubOptions, QuestionOptions
+from antiphon.hub.session_list import PACE
+from antiphon.transports.memory import memory_pair
+from antiphon.transports.websocket import connect_websocket
+from tests.agent.talk import INFO, Talk, client
+from tests.hub.running import AGENT
 
 DEADLINE = 20
 FOR_EVER = 3600.0
@@ -51,14 +56,16 @@ def timers() -> set[asyncio.TimerHandle]:
 
 
 @asynccontextmanager
-async def nothing_left() -> AsyncIterator[None]:
-    """Check that the block leaves no task and no timer behind."""
+async def nothing_left(*, paced: float = 0.0) -> AsyncIterator[None]:
+    """Check that the block leaves no task and no timer behind. `paced`: seconds within which timers may be
+    due that a server's own tasks use to pace what they report."""
     tasks, due = running(), timers()
     yield
     async with asyncio.timeout(DEADLINE):
         while running() - tasks:  # what has ended is gone a few steps later
             await asyncio.wait(running() - tasks, return_when=asyncio.FIRST_COMPLETED)
-    assert not {handle.when(): handle for handle in timers() - due}
+    soon = asyncio.get_running_loop().time() + paced
+    assert not {handle.when(): handle for handle in timers() - due if not paced or handle.when() > soon}
 
 
 async def at_work(talk: Talk) -> str:
@@ -112,4 +119,87 @@ async def test_a_second_life_of_a_server_ends_like_the_first() -> None:
     busy = Busy()
     for _ in range(2):
         async with nothing_left(), busy.agent.serving(), client(busy.agent) as talk:
+            await at_work(talk)
+
+
+@pytest.mark.parametrize("steps", range(8))
+async def test_a_client_that_is_cut_off_while_it_leaves_is_detached_from_every_session(steps: int) -> None:
+    busy = Busy()
+    ours, theirs = memory_pair()
+    async with nothing_left(), busy.agent.serving():
+        serving = asyncio.ensure_future(busy.agent.serve(ours))
+        talk = Talk(theirs)
+        await talk.call("init", "initialize", protocolVersion=2, info=INFO, capabilities={})
+        for _ in range(3):
+            await at_work(talk)
+        await theirs.aclose()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        serving.cancel()
+        await asyncio.wait([serving])
+
+
+# --- hubs ---------------------------------------------------------------------------------------------
+
+
+def make_hub(*, share: bool = False, **options: Any) -> Hub:
+    """A hub that has timers, too: for questions that expire and agents that rest."""
+    return Hub(
+        Busy().agent,
+        options=HubOptions(share=share, idle=FOR_EVER),
+        questions=QuestionOptions(expiry=FOR_EVER),
+        **options,
+    )
+
+
+@asynccontextmanager
+async def at_hub(hub: Hub, *, listens: bool = False) -> AsyncIterator[Talk]:
+    """A client of a hub, in this process or over a socket."""
+    if not listens:
+        async with client(hub) as talk:
+            yield talk
+        return
+    headers = {"Authorization": f"Bearer {hub.token}"}
+    transport = await connect_websocket(f"ws://127.0.0.1:{hub.port}/acp", headers=headers)
+    try:
+        talk = Talk(transport)
+        await talk.call("init", "initialize", protocolVersion=2, info=INFO, capabilities={})
+        yield talk
+    finally:
+        await transport.aclose()
+
+
+@pytest.mark.parametrize("listens", [False, True])
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+async def test_the_end_of_a_hub_leaves_nothing_behind(kind: str, listens: bool, tmp_path: Path) -> None:
+    async with nothing_left():
+        hub = make_hub(store=None if kind == "memory" else SQLiteStore(tmp_path / "s.db"))
+        async with hub.listening() if listens else hub.serving(), at_hub(hub, listens=listens) as talk:
+            await at_work(talk)
+
+
+@pytest.mark.parametrize("how", ["session/close", "session/archive", "session/delete"])
+async def test_a_session_of_a_hub_that_ends_leaves_nothing_behind(how: str) -> None:
+    hub = make_hub(share=True)
+    async with hub.serving(), at_hub(hub) as talk:
+        await at_work(talk)
+        async with nothing_left(paced=PACE):
+            id = await at_work(talk)
+            await talk.call("end", how, sessionId=id)
+
+
+async def test_the_end_of_a_hub_with_agent_processes_leaves_nothing_behind() -> None:
+    async with nothing_left():
+        hub = Hub(AGENT)
+        async with hub.listening(), at_hub(hub, listens=True) as talk:
+            for name in ("one", "two"):
+                id = (await talk.call(name, "session/new", cwd="/", mcpServers=[]))["sessionId"]
+                talk.prompt(f"prompt {name}", id, "wait")
+                await talk.until(lambda frame: "waiting" in str(frame))
+
+
+async def test_a_second_life_of_a_hub_ends_like_the_first() -> None:
+    hub = make_hub()
+    for _ in range(2):
+        async with nothing_left(), hub.serving(), at_hub(hub) as talk:
             await at_work(talk)

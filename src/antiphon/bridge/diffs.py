@@ -23,7 +23,7 @@ COMPARED = 500
 takes quadratic time."""
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _SECTION = re.compile(r"^diff --git ", re.MULTILINE)
-_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 _ESCAPED = re.compile(r"\\([0-7]{3}|.)")
 

@@ -30,7 +30,7 @@ from antiphon.client import (
     SessionEvent,
 )
 from antiphon.engine import Message, MessageType, is_deletion, sender_in
-from antiphon.errors import CallFailed
+from antiphon.errors import CallFailed, ResourceNotFound
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Present, Who
 from antiphon.schema.antiphon.messages import QuestionUpdate
@@ -68,7 +68,7 @@ def run_attach(
 async def _chosen(client: Client, named: str | None, agent: str | None) -> ClientSession:
     """Open the session that was named: by id, "new", or the latest one. Raises `Failure`."""
     if named is None and agent is None:
-        return await _latest(client)
+        return await open_latest(client)
     if named in (None, "new"):
         return await client.new_session(os.getcwd(), agent=agent)
     if agent is not None:
@@ -77,13 +77,20 @@ async def _chosen(client: Client, named: str | None, agent: str | None) -> Clien
     return await client.load_session(info.session_id, info.cwd)
 
 
-async def _latest(client: Client) -> ClientSession:
-    async for info in client.list_sessions():
-        return await client.load_session(info.session_id, info.cwd)
+async def open_latest(client: Client) -> ClientSession:
+    """Open the newest session, or a new one if the hub has none."""
+    missing = None
+    while (newest := await anext(client.list_sessions(), None)) is not None:
+        try:
+            return await client.load_session(newest.session_id, newest.cwd)
+        except CallFailed as error:
+            if error.error.code != ResourceNotFound.code or newest.session_id == missing:
+                raise
+            missing = newest.session_id  # it was deleted since it was listed
     made = await client.new_session(os.getcwd())
-    # Another terminal that attached at the same moment created one too: all use the first of them.
-    there = [info async for info in client.list_sessions()]
-    first = min(there, key=lambda info: (info.updated_at or "", info.session_id))
+    # Another terminal that attached at the same moment created one too: all use the first of them. The list
+    # is sorted by creation, which does not change: the terminals do not list at the same moment.
+    *_, first = [info async for info in client.list_sessions()]
     if first.session_id == made.id:
         return made
     with suppress(CallFailed):  # only owners may delete

@@ -6,11 +6,10 @@ import json
 import logging
 import os
 import shlex
-import socket
 import ssl
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -164,8 +163,13 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
         text = instructions(running, folder, link, default=serving.data is None)
         write_styled(sys.stderr, click.unstyle(text) if os.environ.get("NO_COLOR") else text)
 
-    port = _free(serving.host) if serving.port is None else serving.port
-    hub.run(f"{host}:{port}", on_ready=ready, tls=tls, insecure=serving.insecure_bind)
+    hub.run(
+        f"{host}:{PORT if serving.port is None else serving.port}",
+        or_any_port=serving.port is None,
+        on_ready=ready,
+        tls=tls,
+        insecure=serving.insecure_bind,
+    )
 
 
 def _name(serving: ServeOptions) -> str:
@@ -209,15 +213,6 @@ def _prepare(ready_file: Path, stack: ExitStack) -> Path:
     ready_file.unlink(missing_ok=True)  # left by a hub that was killed
     stack.callback(ready_file.unlink, missing_ok=True)
     return ready_file
-
-
-def _free(host: str) -> int:
-    """Return the usual port, or 0 (any free port) if it is in use."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe, suppress(OSError):
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((host, PORT))
-        return PORT
-    return 0
 
 
 def named_agents(named: Sequence[tuple[str, Sequence[str]]], agent: Sequence[str]) -> dict[str, Any]:

@@ -203,6 +203,7 @@ class HubCore:
         host: str,
         port: int,
         *,
+        or_any_port: bool = False,
         tls: ssl.SSLContext | None,
         insecure: bool,
     ) -> AsyncIterator[None]:
@@ -210,7 +211,7 @@ class HubCore:
 
         check_address(host, tls=tls, insecure=insecure)
         map_large_blocks()
-        async with self.serving(), listen(self, host, port, tls) as server:
+        async with self.serving(), listen(self, host, port, tls, or_any_port=or_any_port) as server:
             self.port, self.http, self.secure = server.port, server, tls is not None
             yield
 
@@ -219,6 +220,7 @@ class HubCore:
         """Run the hub inside the block. At its end every session is released, and every agent ends."""
         first = self._server.serving_first
         if first:
+            self._context.stopping = False  # an earlier life may have ended
             if self._options.mark is not None:
                 await asyncio.to_thread(reap, self._options.mark)
             await self._store_check.begin()

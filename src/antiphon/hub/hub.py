@@ -87,6 +87,7 @@ class Hub:
         self,
         address: str = "127.0.0.1:8642",
         *,
+        or_any_port: bool = False,
         on_ready: Callable[[], None] = lambda: None,
         tls: ssl.SSLContext | None = None,
         insecure: bool = False,
@@ -94,6 +95,7 @@ class Hub:
         """Serve at an address until SIGTERM or SIGINT. Then the hub accepts nothing new, gives running turns
         some time, and ends every agent. A second signal ends it at once.
 
+        or_any_port: use any free port (`port`) if that of the address is in use.
         on_ready: called once clients can connect.
         tls: needed for an address that other machines can reach.
         insecure: allow such an address without TLS.
@@ -111,7 +113,7 @@ class Hub:
         async def main() -> None:
             nonlocal task
             task = asyncio.current_task()
-            async with self.listening(host, port, tls=tls, insecure=insecure):
+            async with self._core.listening(host, port, or_any_port=or_any_port, tls=tls, insecure=insecure):
                 on_ready()
                 await stopped.wait()
                 await self._core.wind_down()

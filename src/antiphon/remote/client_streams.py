@@ -23,6 +23,7 @@ from antiphon.jsonrpc.sse import Event
 from antiphon.remote.frames import CLOSES, Outline, key_of, opened_session, outline
 from antiphon.transports.base import Delivery
 from antiphon.transports.http.event_source import DEAD, TAKEN, EventSource, StreamRefused
+from antiphon.transports.http.event_stream import Position
 
 BODY_SHOWN = 8 * 1024
 
@@ -207,11 +208,11 @@ class ClientStreams:
     def _must_wait(self, after: str, frame: bytes) -> bool:
         """Keep a frame that belongs after an event of a session's stream, until that event was read."""
         number, _, named = after.partition(" ")
-        session = unquote(named)
+        session, position = unquote(named), Position.read(number)
         reading = self._streams.get(session)
-        if not number.isdecimal() or reading is None or reading.number >= int(number):
+        if position is None or reading is None or reading.number >= position.number:
             return False
-        self._waiting.setdefault(session, []).append((int(number), frame))
+        self._waiting.setdefault(session, []).append((position.number, frame))
         return True
 
     def _take_ready(self, session: str) -> list[bytes]:

@@ -59,6 +59,8 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
     """Bounds of requests."""
     bounds: StreamBounds = StreamBounds()
     """Bounds of an ACP connection over HTTP."""
+    or_any_port: bool = False
+    """Whether to listen on any free port if the given one is in use."""
     socket_bounds: SocketBounds = SocketBounds()
     bound: int = DEFAULT_BOUND
     """Bytes of the largest WebSocket message."""
@@ -282,7 +284,9 @@ async def listen(
     incomplete = IncompleteInput(options.limits.incomplete)
     websockets = WebSockets(serve, start, path=path, options=options, incomplete=incomplete)
     requests = HttpRequests(handler, options.limits, incomplete, websockets.upgrade)
-    async with listening(requests, *address, tls=tls, bounds=options.socket_bounds) as listener:
+    async with listening(
+        requests, *address, or_any_port=options.or_any_port, tls=tls, bounds=options.socket_bounds
+    ) as listener:
         try:
             yield listener
         finally:

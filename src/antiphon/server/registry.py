@@ -343,6 +343,10 @@ class SessionRegistry:
                     voice.part(closed=closed)
                     await voice.stop()
 
+    async def detach_all(self, connection: ClientConnection) -> None:
+        """Detach a client whose connection has ended. It is detached also if the caller is cancelled."""
+        await self._ends.share(connection, lambda: self.detach(connection, *connection.voices))
+
     def _with_subagents(self, connection: ClientConnection, session_ids: Sequence[str]) -> list[str]:
         """Return these sessions and, of those that this client follows, the ones that work for them."""
         found = list(session_ids)

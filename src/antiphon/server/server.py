@@ -54,7 +54,7 @@ class Server:
                 try:
                     await connection.wire.wait_closed()
                 finally:
-                    await registry.detach(connection, *connection.voices)
+                    await registry.detach_all(connection)
         finally:
             registry.connections.discard(connection)
 

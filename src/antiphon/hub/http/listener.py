@@ -43,7 +43,7 @@ def check_address(host: str, *, tls: ssl.SSLContext | None, insecure: bool) -> N
 
 @asynccontextmanager
 async def listen(
-    hub: Listening, host: str, port: int, tls: ssl.SSLContext | None
+    hub: Listening, host: str, port: int, tls: ssl.SSLContext | None, *, or_any_port: bool
 ) -> AsyncIterator[HttpServer]:
     admission, own = hub.admission, hub.browsers.routes()
     page = PageRoutes(admission, hub.page)
@@ -77,6 +77,7 @@ async def listen(
                 body_seconds=hub.limits.body_seconds,
             ),
             bound=hub.limits.frame,
+            or_any_port=or_any_port,
         ),
     )
     watching = asyncio.get_running_loop().create_task(admission.watch())

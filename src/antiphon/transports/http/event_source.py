@@ -12,6 +12,7 @@ import httpx
 
 from antiphon.jsonrpc.oversized import OversizedFrame
 from antiphon.jsonrpc.sse import Event, EventDecoder
+from antiphon.transports.http.event_stream import Position
 from antiphon.transports.http.exchange import EVENTS
 
 SILENCE = 75.0
@@ -62,8 +63,8 @@ class EventSource:
     @property
     def number(self) -> int:
         """The number of the last event, if the server is Antiphon's; else 0."""
-        digits = self.last_id.partition("-")[0]
-        return int(digits) if digits.isdecimal() else 0
+        position = Position.read(self.last_id)
+        return 0 if position is None else position.number
 
     async def run(self) -> str:
         """Read until the stream is lost and cannot be resumed. Return the reason. Raises `StreamRefused`."""

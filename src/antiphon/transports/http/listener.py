@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import os
 import ssl
-from collections.abc import AsyncIterator, Iterator, Set
+from collections.abc import AsyncIterator, Callable, Iterator, Set
 from typing import Any
 
 from antiphon.transports.guarded_socket import GuardedSocket, SocketBounds, SocketFaults
@@ -17,6 +18,8 @@ TLS_SECONDS = 10.0
 """Seconds for a TLS handshake."""
 CLOSE_SECONDS = 2.0
 """Seconds for unfinished responses when the listener ends."""
+IN_USE = frozenset({errno.EADDRINUSE, errno.EACCES})
+"""Another program has the port, or the system reserves it."""
 NO_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
@@ -40,9 +43,16 @@ class HttpListener:
 
 @contextlib.asynccontextmanager
 async def listening(
-    requests: HttpRequests, host: str, port: int, *, tls: ssl.SSLContext | None, bounds: SocketBounds
+    requests: HttpRequests,
+    host: str,
+    port: int,
+    *,
+    or_any_port: bool = False,
+    tls: ssl.SSLContext | None,
+    bounds: SocketBounds,
 ) -> AsyncIterator[HttpListener]:
-    """Accept sockets inside the block, and close the remaining ones at its end."""
+    """Accept sockets inside the block, and close the remaining ones at its end. `or_any_port`: if the port is
+    in use, listen on any free one."""
     sockets: set[GuardedSocket] = set()
 
     def accept() -> GuardedSocket:
@@ -50,11 +60,13 @@ async def listening(
 
     if tls is not None:
         tls.set_alpn_protocols(ALPN)
-    seconds = None if tls is None else TLS_SECONDS
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        accept, host, port, ssl=tls, ssl_handshake_timeout=seconds, ssl_shutdown_timeout=seconds
-    )
+    try:
+        server = await _start_server(accept, host, port, tls)
+    except OSError as error:
+        if not or_any_port or error.errno not in IN_USE:
+            raise
+        server = await _start_server(accept, host, 0, tls)
     listener = HttpListener(server, sockets, requests)
     try:
         with _count_accept_failures(loop, requests.faults):
@@ -65,6 +77,30 @@ async def listening(
         await requests.server.shutdown(CLOSE_SECONDS)
         await asyncio.gather(*[socket.aclose(CLOSE_SECONDS) for socket in tuple(sockets)])
         requests.faults.close()
+
+
+async def _start_server(
+    accept: Callable[[], GuardedSocket], host: str, port: int, tls: ssl.SSLContext | None
+) -> asyncio.Server:
+    seconds = None if tls is None else TLS_SECONDS
+    server = await asyncio.get_running_loop().create_server(
+        accept,
+        host,
+        port,
+        ssl=tls,
+        ssl_handshake_timeout=seconds,
+        ssl_shutdown_timeout=seconds,
+        start_serving=False,
+    )
+    try:
+        # Several sockets can be bound to one port while none of them listens. The second to listen fails.
+        await server.start_serving()
+        if None in server.sockets:  # uvloop closes such a socket and raises nothing
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+    except OSError:
+        server.close()
+        raise
+    return server
 
 
 @contextlib.contextmanager

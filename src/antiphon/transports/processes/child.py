@@ -75,6 +75,7 @@ class ChildTransport(PipeTransport):
         self._process: subprocess.Popen[bytes]
         self._stderr: _StderrTail
         self._ending: asyncio.Task[None] | None = None
+        self._stdout_end: asyncio.TimerHandle | None = None
         self._closing: asyncio.Future[None] | None = None
 
     @classmethod
@@ -120,8 +121,10 @@ class ChildTransport(PipeTransport):
 
     def _on_exit(self) -> None:
         self._exited.set()
-        # Another process may hold the stdout open. Everything that the child wrote is in the pipe by now.
-        asyncio.get_running_loop().call_later(EXIT_SECONDS, self._reader.close)
+        if self._closing is None:
+            # Another process may hold the stdout open. Everything that the child wrote is in the pipe by now.
+            loop = asyncio.get_running_loop()
+            self._stdout_end = loop.call_later(EXIT_SECONDS, self._reader.close)
 
     @property
     def pid(self) -> int:
@@ -168,8 +171,9 @@ class ChildTransport(PipeTransport):
             self._reader.finish("closed by this side")
             self._reader.delivery.drop()
             self._stderr.close()
-            if self._ending is not None:
-                self._ending.cancel()
+            for pending in (self._ending, self._stdout_end):
+                if pending is not None:
+                    pending.cancel()
             self._closing.set_result(None)
 
 
