@@ -32,14 +32,17 @@ def free_ports(count: int) -> list[int]:
 class NatsServer:
     """One server process with JetStream, its files in a folder."""
 
-    def __init__(self, folder: Path, name: str, port: int, extra: str = "") -> None:
+    def __init__(
+        self, folder: Path, name: str, port: int, settings: str = "", *, jetstream: str = ""
+    ) -> None:
+        """`settings` of the server, and of JetStream, as in its configuration file."""
         self.name = name
         self.port = port
         self._config = folder / f"{name}.conf"
         self._log = folder / f"{name}.log"
         self._config.write_text(
             f'server_name: {name}\nlisten: "127.0.0.1:{port}"\n'
-            f'jetstream {{ store_dir: "{folder / name}" }}\n{extra}\n'
+            f'jetstream {{ store_dir: "{folder / name}"\n{jetstream} }}\n{settings}\n'
         )
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -103,9 +106,9 @@ class NatsCluster:
 
 
 @contextmanager
-def one_server(folder: Path, extra: str = "") -> Iterator[str]:
+def one_server(folder: Path, settings: str = "", *, jetstream: str = "") -> Iterator[str]:
     """Run one server, and give its address."""
-    server = NatsServer(folder, "alone", free_ports(1)[0], extra)
+    server = NatsServer(folder, "alone", free_ports(1)[0], settings, jetstream=jetstream)
     server.start()
     try:
         server.wait()

@@ -423,7 +423,7 @@ async def test_a_server_that_is_too_old_is_refused(apart: MakeOptions) -> None:
 
 
 async def test_a_full_server_says_so_and_loses_nothing(tmp_path: Path, apart: MakeOptions) -> None:
-    with one_server(tmp_path, "jetstream { max_file_store: 3MB }") as address:
+    with one_server(tmp_path, jetstream="max_file_store: 3MB") as address:
         async with JetStreamStore(address, apart(patience=2.0)) as store:
             await store.create(session("a"))
             last = 0
