@@ -15,17 +15,21 @@ if TYPE_CHECKING:
         SessionRecord,
         Store,
     )
+    from antiphon.stores.jetstream.layout import JetStreamOptions
+    from antiphon.stores.jetstream.store import JetStreamStore
     from antiphon.stores.memory import MemoryStore
     from antiphon.stores.sqlite.glance import glance
     from antiphon.stores.sqlite.store import SQLiteStore
 
 __all__ = [
-    "PAGE_BYTES", "Batch", "Listing", "MemoryStore", "Page", "Parts", "RecordPatch", "SQLiteStore",
-    "SessionRecord", "Store", "glance",
+    "PAGE_BYTES", "Batch", "JetStreamOptions", "JetStreamStore", "Listing", "MemoryStore", "Page", "Parts",
+    "RecordPatch", "SQLiteStore", "SessionRecord", "Store", "glance",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
     "base": ("PAGE_BYTES", "Batch", "Listing", "Page", "Parts", "RecordPatch", "SessionRecord",
         "Store"),
+    "jetstream.layout": ("JetStreamOptions",),
+    "jetstream.store": ("JetStreamStore",),
     "memory": ("MemoryStore",),
     "sqlite.store": ("SQLiteStore",),
     "sqlite.glance": ("glance",),

@@ -1,0 +1,44 @@
+"""The NATS servers that tests of stores share."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.stores.nats_servers import SERVER, NatsCluster, one_server, three_servers
+
+from antiphon.stores import JetStreamOptions
+
+MakeOptions = Callable[..., JetStreamOptions]
+
+
+@pytest.fixture(scope="session")
+def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of one server."""
+    if SERVER is None:
+        pytest.skip("nats-server is not installed")
+    with one_server(tmp_path_factory.mktemp("nats")) as address:
+        yield address
+
+
+@pytest.fixture
+def nats_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsCluster]:
+    """Three servers, which a test may kill."""
+    if SERVER is None:
+        pytest.skip("nats-server is not installed")
+    with three_servers(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def apart() -> MakeOptions:
+    """Makes options of an installation that no other test uses."""
+    numbers = itertools.count()
+
+    def make(*, replicas: int = 1, lease: float = 10.0, patience: float = 30.0) -> JetStreamOptions:
+        return JetStreamOptions(
+            name=f"test{next(numbers)}", shards=2, replicas=replicas, lease=lease, patience=patience
+        )
+
+    return make

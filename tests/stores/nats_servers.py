@@ -1,0 +1,127 @@
+"""Real NATS servers on loopback: one, or a cluster whose servers can be killed and started again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SERVER = shutil.which("nats-server", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+STARTS_WITHIN = 30.0
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that are free now."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+class NatsServer:
+    """One server process with JetStream, its files in a folder."""
+
+    def __init__(
+        self, folder: Path, name: str, port: int, settings: str = "", *, jetstream: str = ""
+    ) -> None:
+        """`settings` of the server, and of JetStream, as in its configuration file."""
+        self.name = name
+        self.port = port
+        self._config = folder / f"{name}.conf"
+        self._log = folder / f"{name}.log"
+        self._config.write_text(
+            f'server_name: {name}\nlisten: "127.0.0.1:{port}"\n'
+            f'jetstream {{ store_dir: "{folder / name}"\n{jetstream} }}\n{settings}\n'
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        assert SERVER is not None
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen([SERVER, "-c", str(self._config)], stdout=log, stderr=log)
+
+    def wait(self) -> None:
+        """Wait until it accepts connections."""
+        until = time.monotonic() + STARTS_WITHIN
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                assert self._process is not None
+                if self._process.poll() is not None or time.monotonic() > until:
+                    raise AssertionError(f"nats-server did not start: {self._log.read_text()}") from None
+                time.sleep(0.02)
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait()
+            self._process = None
+
+
+class NatsCluster:
+    """Servers that keep each stream three times."""
+
+    def __init__(self, folder: Path, count: int = 3) -> None:
+        ports = free_ports(2 * count)
+        routes = ", ".join(f"nats://127.0.0.1:{port}" for port in ports[count:])
+        self.servers = [
+            NatsServer(
+                folder,
+                f"n{n}",
+                ports[n],
+                f'cluster {{ name: local, listen: "127.0.0.1:{ports[count + n]}", routes: [{routes}] }}',
+            )
+            for n in range(count)
+        ]
+
+    @property
+    def address(self) -> str:
+        return ",".join(f"nats://127.0.0.1:{server.port}" for server in self.servers)
+
+    def named(self, name: str) -> NatsServer:
+        return next(server for server in self.servers if server.name == name)
+
+    def start(self) -> None:
+        for server in self.servers:
+            server.start()
+        for server in self.servers:
+            server.wait()
+
+    def stop(self) -> None:
+        for server in self.servers:
+            server.kill()
+
+
+@contextmanager
+def one_server(folder: Path, settings: str = "", *, jetstream: str = "") -> Iterator[str]:
+    """Run one server, and give its address."""
+    server = NatsServer(folder, "alone", free_ports(1)[0], settings, jetstream=jetstream)
+    server.start()
+    try:
+        server.wait()
+        yield f"nats://127.0.0.1:{server.port}"
+    finally:
+        server.kill()
+
+
+@contextmanager
+def three_servers(folder: Path) -> Iterator[NatsCluster]:
+    cluster = NatsCluster(folder)
+    cluster.start()
+    try:
+        yield cluster
+    finally:
+        cluster.stop()

@@ -1,0 +1,462 @@
+"""The store on NATS JetStream: the contract, one writer per session, servers that die, and clear errors."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from tests.stores.conftest import MakeOptions
+from tests.stores.nats_servers import NatsCluster, free_ports, one_server
+
+from antiphon.errors import LocalError, SessionClaimed, StoreError, StoreFull
+from antiphon.stores import Batch, JetStreamOptions, JetStreamStore, RecordPatch, Store
+from antiphon.testing import check_damaged_store, check_shared_store, check_store
+from antiphon.testing.store_samples import events, read_all, session
+
+DEADLINE = 60.0
+
+
+def make(address: str, options: Callable[[], JetStreamOptions]):
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Store]:
+        async with JetStreamStore(address, options()) as store:
+            yield store
+
+    return opened
+
+
+def make_two(address: str, options: Callable[[], JetStreamOptions]):
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[tuple[Store, Store]]:
+        shared = options()
+        async with JetStreamStore(address, shared) as one, JetStreamStore(address, shared) as other:
+            yield one, other
+
+    return opened
+
+
+# --- the contract -------------------------------------------------------------------------------------
+
+
+async def test_the_contract_is_kept(nats: str, apart: MakeOptions) -> None:
+    await check_store(make(nats, apart), deadline=DEADLINE)
+    await check_shared_store(make_two(nats, apart), deadline=DEADLINE)
+
+
+async def test_the_contract_is_kept_with_three_replicas(
+    nats_cluster: NatsCluster, apart: MakeOptions
+) -> None:
+    def replicated() -> JetStreamOptions:
+        return apart(replicas=3)
+
+    await check_store(make(nats_cluster.address, replicated), deadline=DEADLINE)
+    await check_shared_store(make_two(nats_cluster.address, replicated), deadline=DEADLINE)
+
+
+async def test_missing_events_are_reported_and_nothing_is_deleted(nats: str, apart: MakeOptions) -> None:
+    async def forget_first(_: Store, session_id: str) -> None:
+        """Remove the message with the first three events of a session from its stream."""
+        async with jetstream(nats) as streams:
+            for stream in await streams.streams_info():
+                if "-journal-" not in stream.config.name:
+                    continue
+                for seq in range(1, stream.state.last_seq + 1):
+                    try:
+                        message = await streams.get_msg(stream.config.name, seq)
+                    except Exception:
+                        continue
+                    if (
+                        b'"first":1,' in message.data
+                        and f'"session_id":"{session_id}"'.encode() in message.data
+                    ):
+                        await streams.delete_msg(stream.config.name, seq)
+
+    await check_damaged_store(make(nats, apart), forget_first, deadline=DEADLINE)
+
+
+@asynccontextmanager
+async def jetstream(address: str) -> AsyncIterator[JetStreamContext]:
+    """A plain client of the servers."""
+    connection = Client()
+    await connection.connect(servers=address.split(","))
+    try:
+        yield connection.jetstream()
+    finally:
+        await connection.close()
+
+
+# --- long journals and snapshots ----------------------------------------------------------------------
+
+
+async def test_reading_begins_anywhere_in_a_long_journal_of_another_store(
+    nats: str, apart: MakeOptions
+) -> None:
+    options = apart()
+    async with JetStreamStore(nats, options) as writer:
+        for name in ("a", "b"):
+            await writer.create(session(name))
+        for first in range(1, 3000, 3):
+            await writer.append("a", events(first, first + 2))
+            await writer.append("b", events(first, first + 2))
+    async with JetStreamStore(nats, options) as reader:
+        for after in (0, 1, 1499, 2999, 3000, 2, 2500):
+            expected = list(events(after + 1, 3000).events) if after < 3000 else []
+            assert await read_all(reader, "a", after=after) == expected, f"after {after}"
+
+
+async def test_a_snapshot_that_changes_often_is_written_anew(nats: str, apart: MakeOptions) -> None:
+    options = apart()
+    large = {f"m{n}": os.urandom(300_000) for n in range(4)}
+    async with JetStreamStore(nats, options) as store:
+        await store.create(session("a"), batch=events(1, 30))
+        for upto in range(1, 31):
+            large[f"m{upto % 4}"] = os.urandom(400_000)
+            await store.save_parts("a", upto, large)
+        await store.save_parts("a", 30, {"m1": None})
+    kept = {name: part for name, part in large.items() if name != "m1"}
+    async with JetStreamStore(nats, options) as store:
+        upto, parts, more = await store.load_parts("a", limit_bytes=1 << 30)
+        assert (upto, parts, more) == (30, kept, None)
+    async with jetstream(nats) as streams:
+        size = sum(
+            stream.state.bytes
+            for stream in await streams.streams_info()
+            if stream.config.name.startswith(f"{options.name}-snapshot-")
+        )
+    assert size < 15_000_000, "outdated parts are removed: 30 saves of 1.6 MB were made"
+
+
+# --- one writer ---------------------------------------------------------------------------------------
+
+CLAIMS_AND_STAYS = """
+import asyncio, sys
+from antiphon.errors import StaleWriter
+from antiphon.stores import JetStreamOptions, JetStreamStore
+from antiphon.testing.store_samples import events
+
+async def main():
+    address, name, lease = sys.argv[1:]
+    async with JetStreamStore(address, JetStreamOptions(name=name, shards=2, lease=float(lease))) as store:
+        await store.claim("a", "the first owner")
+        await store.append("a", events(1, 3))
+        print("claimed", flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+        try:
+            await store.append("a", events(4, 4))
+        except StaleWriter:
+            print("refused", flush=True)
+        else:
+            print("written", flush=True)
+
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def owner_process(address: str, options: JetStreamOptions) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", CLAIMS_AND_STAYS, address, options.name, f"{options.lease}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def claimed_within(store: JetStreamStore, seconds: float) -> None:
+    """Claim a session as soon as that is possible."""
+    async with asyncio.timeout(seconds):
+        while True:
+            with suppress(SessionClaimed):
+                await store.claim("a", "the second owner")
+                return
+            await asyncio.sleep(0.1)
+
+
+async def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return (await asyncio.wait_for(asyncio.to_thread(process.stdout.readline), DEADLINE)).strip()
+
+
+async def test_a_paused_owner_that_comes_back_is_refused(nats: str, apart: MakeOptions) -> None:
+    options = apart(lease=1.0)
+    async with JetStreamStore(nats, options) as store:
+        await store.create(session("a"))
+        with owner_process(nats, options) as first:
+            assert await line(first) == "claimed"
+            with pytest.raises(SessionClaimed, match="the first owner"):
+                await store.claim("a", "the second owner")
+            first.send_signal(signal.SIGSTOP)
+            await claimed_within(store, DEADLINE)
+            first.send_signal(signal.SIGCONT)
+            assert first.stdin is not None
+            first.stdin.write("go on\n")
+            first.stdin.flush()
+            # Its numbers would fit: nothing was appended since. The claim is what refuses it.
+            assert await line(first) == "refused"
+        await store.append("a", events(4, 5))
+        assert await read_all(store, "a") == list(events(1, 5).events)
+
+
+async def test_the_claim_of_a_killed_owner_ends_with_its_lease(nats: str, apart: MakeOptions) -> None:
+    options = apart(lease=1.0)
+    async with JetStreamStore(nats, options) as store:
+        await store.create(session("a"))
+        with owner_process(nats, options) as first:
+            assert await line(first) == "claimed"
+            first.kill()
+        await claimed_within(store, DEADLINE)
+        assert await read_all(store, "a") == list(events(1, 3).events)
+
+
+async def test_a_live_owner_keeps_its_claim_longer_than_its_lease(nats: str, apart: MakeOptions) -> None:
+    options = apart(lease=1.0)
+    async with JetStreamStore(nats, options) as one, JetStreamStore(nats, options) as other:
+        await one.create(session("a"))
+        await one.claim("a", "the first owner")
+        with pytest.raises(TimeoutError):
+            await claimed_within(other, 3.0)
+
+
+# --- servers that die ---------------------------------------------------------------------------------
+
+
+async def leader(address: str, stream: str) -> str:
+    async with jetstream(address) as streams:
+        info = await streams.stream_info(stream)
+        assert info.cluster is not None
+        assert info.cluster.leader is not None
+        return info.cluster.leader
+
+
+async def test_no_confirmed_event_is_lost_or_doubled_when_servers_are_killed(
+    nats_cluster: NatsCluster, apart: MakeOptions
+) -> None:
+    options = apart(replicas=3)
+    address = nats_cluster.address
+    async with JetStreamStore(address, options) as store, JetStreamStore(address, options) as reader:
+        await store.create(session("a"))
+        await store.claim("a", "me")
+        confirmed = 0
+
+        async def write(batches: int) -> None:
+            nonlocal confirmed
+            for _ in range(batches):
+                await store.append("a", events(confirmed + 1, confirmed + 10))
+                confirmed += 10
+
+        followed: list[int] = []
+
+        async def follow() -> None:
+            cursor = 0
+            while cursor < 1800:
+                await reader.grown("a", cursor)
+                for batch in (await reader.read("a", cursor)).batches:
+                    followed.extend(range(batch.first, batch.last + 1))
+                    cursor = batch.last
+
+        async with asyncio.timeout(120):
+            following = asyncio.create_task(follow())
+            for _ in range(3):
+                await write(20)
+                stream = await journal_stream(address, options)
+                victim = nats_cluster.named(await leader(address, stream))
+                writing = asyncio.create_task(write(40))
+                await reader.grown("a", confirmed + 20)  # in the middle of it
+                victim.kill()
+                await writing
+                victim.start()
+                victim.wait()
+            assert confirmed == 1800
+            assert await read_all(reader, "a") == list(events(1, 1800).events)
+            await following
+        assert followed == list(range(1, 1801)), "a reader on another host got every event once, in order"
+
+
+async def journal_stream(address: str, options: JetStreamOptions) -> str:
+    """The stream that holds the only session's journal."""
+    async with jetstream(address) as streams:
+        found = [
+            info.config.name
+            for info in await streams.streams_info()
+            if info.config.name
+            and info.config.name.startswith(f"{options.name}-journal-")
+            and info.state.messages
+        ]
+    assert len(found) == 1
+    return found[0]
+
+
+@asynccontextmanager
+async def losing_answers(address: str, lose: Callable[[bytes], bool]) -> AsyncIterator[str]:
+    """A proxy in front of a server that ends the connection instead of passing on an answer of `lose`."""
+    host, port = address.removeprefix("nats://").split(":")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream_reader, upstream_writer = await asyncio.open_connection(host, int(port))
+
+        async def answers() -> None:
+            while data := await upstream_reader.read(65536):
+                if lose(data):
+                    break
+                writer.write(data)
+
+        async def requests() -> None:
+            while data := await reader.read(65536):
+                upstream_writer.write(data)
+
+        tasks = [asyncio.create_task(answers()), asyncio.create_task(requests())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            writer.close()
+            upstream_writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+
+
+async def test_a_write_whose_confirmation_is_lost_is_written_once(nats: str, apart: MakeOptions) -> None:
+    chance = random.Random(7)
+    lost = 0
+
+    def lose(data: bytes) -> bool:
+        nonlocal lost
+        is_lost = b'"stream":' in data and b'"seq":' in data and chance.random() < 0.2
+        lost += is_lost
+        return is_lost
+
+    options = apart()
+    async with losing_answers(nats, lose) as address, JetStreamStore(address, options) as store:
+        async with asyncio.timeout(DEADLINE):
+            await store.create(session("a"))
+            for seq in range(1, 31):
+                await store.append("a", events(seq, seq), record=RecordPatch(title=f"{seq}"))
+        async with JetStreamStore(nats, options) as reader:
+            assert await read_all(reader, "a") == list(events(1, 30).events)
+            found = await reader.get("a")
+            assert found is not None
+            assert (found.last, found.title) == (30, "30")
+    assert lost >= 3, "the proxy lost nothing: the test shows nothing"
+
+
+# --- imports ------------------------------------------------------------------------------------------
+
+DIES_WHILE_IMPORTING = """
+import asyncio, os, sys
+from antiphon.stores import JetStreamOptions, JetStreamStore
+from antiphon.testing.store_samples import events, session
+
+async def main():
+    async with JetStreamStore(sys.argv[1], JetStreamOptions(name=sys.argv[2], shards=2)) as store:
+        async with store.arrival(session("a")) as arriving:
+            await arriving.append(events(1, 50))
+            await (await arriving.beside(session("b"))).append(events(1, 50))
+            os._exit(1)
+
+asyncio.run(main())
+"""
+
+
+async def test_an_import_whose_process_dies_leaves_nothing_to_see(nats: str, apart: MakeOptions) -> None:
+    options = apart()
+    died = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", DIES_WHILE_IMPORTING, nats, options.name
+    )
+    assert await asyncio.wait_for(died.wait(), DEADLINE) == 1
+    async with JetStreamStore(nats, options) as store:
+        assert (await store.list()).records == ()
+        assert await store.get("a") is None
+        await store.create(session("a"))
+        assert await read_all(store, "a") == []
+
+
+# --- errors -------------------------------------------------------------------------------------------
+
+
+async def test_servers_that_cannot_be_reached_are_named(apart: MakeOptions) -> None:
+    address = f"nats://127.0.0.1:{free_ports(1)[0]}"
+    with pytest.raises(StoreError, match=rf"cannot connect to NATS at {re.escape(address)}"):
+        await JetStreamStore(address, apart()).open()
+
+
+async def test_more_replicas_than_servers_are_refused(nats: str, apart: MakeOptions) -> None:
+    with pytest.raises(StoreError, match="fewer servers than the replicas"):
+        await JetStreamStore(nats, apart(replicas=3)).open()
+
+
+async def test_a_server_that_is_too_old_is_refused(apart: MakeOptions) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(
+            b'INFO {"server_id":"x","version":"2.9.1","proto":1,"headers":true,"max_payload":1048576}\r\n'
+        )
+        while data := await reader.readline():
+            if data.startswith(b"PING"):
+                writer.write(b"PONG\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        address = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        with pytest.raises(StoreError, match=r"NATS server 2\.9 is too old: 2\.11 or newer is needed"):
+            await JetStreamStore(address, apart()).open()
+
+
+async def test_a_full_server_says_so_and_loses_nothing(tmp_path: Path, apart: MakeOptions) -> None:
+    with one_server(tmp_path, jetstream="max_file_store: 3MB") as address:
+        async with JetStreamStore(address, apart(patience=2.0)) as store:
+            await store.create(session("a"))
+            last = 0
+            try:
+                while last < 100:
+                    await store.append("a", Batch(last + 1, (b'"' + b"x" * 200_000 + b'"',)))
+                    last += 1
+            except StoreFull as error:
+                refusal = str(error)
+            assert "NATS has no room left" in refusal
+            assert 0 < last < 100
+            assert len(await read_all(store, "a")) == last
+
+
+async def test_a_user_without_the_right_password_is_refused(tmp_path: Path, apart: MakeOptions) -> None:
+    users = "authorization { user: antiphon, password: secret }"
+    with one_server(tmp_path, users) as address:
+        with pytest.raises(StoreError, match="cannot connect to NATS"):
+            await JetStreamStore(address, apart()).open()
+        known = address.replace("nats://", "nats://antiphon:secret@")
+        async with JetStreamStore(known, apart()) as store:
+            await store.create(session("a"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"replicas": 6}, "replicas must be 1 to 5, got 6"),
+        ({"name": "a.b"}, "store name must be"),
+        ({"shards": 0}, "shards must be 1 to 1024, got 0"),
+        ({"lease": 0.1}, "lease must be >= 1 s, got 0.1"),
+    ],
+)
+def test_an_option_out_of_range_is_refused(wrong: dict, message: str) -> None:
+    with pytest.raises(LocalError, match=message):
+        JetStreamOptions(**wrong)
