@@ -43,8 +43,7 @@ async def prompted(talk: Talk, session: str, text: str) -> None:
     talk.prompt(text, session, text)
     async with asyncio.timeout(DEADLINE):
         await talk.update("state_update", state="idle")
-    talk.seen.clear()
-    talk._next = 0
+    talk.forget()
 
 
 @asynccontextmanager
