@@ -76,7 +76,6 @@ async def offered(
         finally:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
-            await client._workspace.aclose()
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -139,8 +138,8 @@ async def test_what_is_offered_is_said_and_what_is_not_is_no_method(
 
 @requirement("INIT-18")
 async def test_without_a_workspace_nothing_is_offered() -> None:
-    async with opened(1) as (client, agent):
-        assert client._workspace.capabilities == {}
+    async with opened(1) as (_, agent):
+        assert not {"fs", "terminal"} & agent.opening["clientCapabilities"].keys()
         answer = await agent.request(1, "fs/read_text_file", {"sessionId": "s", "path": "/etc/hosts"})
         assert answer["error"]["code"] == -32601
 
@@ -156,9 +155,7 @@ async def test_in_v2_there_are_no_such_methods(tmp_path: Path) -> None:
 async def test_only_sessions_that_are_open_have_files(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     async with offered(tmp_path) as asks:
-        asks.agent.send(id="x", method="fs/read_text_file", params={"sessionId": "other", "path": "/f"})
-        asks._waiting["x"] = answer = asyncio.get_running_loop().create_future()
-        assert (await answer)["error"]["code"] == -32002
+        assert await asks("fs/read_text_file", sessionId="other", path="/f") == -32002
         assert await asks("fs/read_text_file", path=str(tmp_path / "f")) == {"content": "x"}
 
 
@@ -460,9 +457,9 @@ async def test_nothing_runs_on_when_the_session_or_the_client_ends(tmp_path: Pat
             assert answer["error"]["code"] == -32002
         elif end == "link":
             await agent.transport.aclose()
-        else:
-            await client._workspace.aclose()
-        await until(lambda: all(map(gone, pids)))
+        if end != "client":
+            await until(lambda: all(map(gone, pids)))
+    assert all(map(gone, pids))
 
 
 async def test_what_a_client_in_a_block_ran_is_gone_when_the_block_is(tmp_path: Path) -> None:
