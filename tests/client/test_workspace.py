@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -489,10 +488,13 @@ async def test_a_client_that_is_killed_leaves_nothing_running(tmp_path: Path) ->
         "from antiphon.schema import v1\n"
         "async def main():\n"
         "    session = Workspace().open(sys.argv[1])\n"
-        "    request = v1.CreateTerminalRequest(session_id='s', command='sleep', args=['1000'])\n"
-        "    await session.serve('terminal/create', request)\n"
-        "    [terminal] = session._running.values()\n"
-        "    print(terminal._process.pid, flush=True)\n"
+        "    args = ['-c', 'echo $$; exec sleep 1000']\n"
+        "    request = v1.CreateTerminalRequest(session_id='s', command='sh', args=args)\n"
+        "    made = await session.serve('terminal/create', request)\n"
+        "    look = v1.TerminalOutputRequest(session_id='s', terminal_id=made.terminal_id)\n"
+        "    while not (shown := (await session.serve('terminal/output', look)).output.strip()):\n"
+        "        await asyncio.sleep(0.01)\n"
+        "    print(shown, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "asyncio.run(main())\n"
     )
@@ -503,7 +505,9 @@ async def test_a_client_that_is_killed_leaves_nothing_running(tmp_path: Path) ->
     await until(lambda: gone(int(output)))
 
 
-def test_what_is_told_is_base64_of_the_very_bytes() -> None:
-    from antiphon.client.workspace.offer import _encoded
-
-    assert base64.b64decode(_encoded(b"\xff\n" * 100)) == b"\xff\n" * 100
+async def test_a_session_has_the_very_bytes_of_a_terminal(tmp_path: Path) -> None:
+    async with offered(tmp_path) as asks:
+        terminal = await asks.run("printf '" + r"\377\n" * 100 + "'")
+        await asks("terminal/wait_for_exit", terminalId=terminal)
+        [shown] = asks.session.terminals
+        assert shown.output == b"\xff\n" * 100

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -233,6 +234,12 @@ async def test_edits_count_as_prompts(tmp_path: Path) -> None:
         assert [error and error["data"]["limit"] for error in errors] == [None, None, "prompts_per_minute"]
 
 
+class Key(str):
+    """A key; whether it is kept shows by a weak reference."""
+
+    __slots__ = ("__weakref__",)
+
+
 def test_a_rate_takes_a_large_one_whole_and_then_waits() -> None:
     now = 0.0
     rate = Rate(60, clock=lambda: now)
@@ -241,10 +248,12 @@ def test_a_rate_takes_a_large_one_whole_and_then_waits() -> None:
     assert rate.take("b")
     now = 31.0
     assert rate.take("a")
+    kept: WeakSet[Key] = WeakSet()
     for number in range(2 * REMEMBERED):
         now += 60
-        rate.take(f"{number}")
-    assert len(rate._left) <= REMEMBERED
+        kept.add(key := Key(number))
+        rate.take(key)
+    assert len(kept) <= REMEMBERED
 
 
 async def test_requests_that_are_being_handled_count_and_their_end_makes_room(tmp_path: Path) -> None:
