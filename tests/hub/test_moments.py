@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,16 +87,16 @@ async def test_prompts_and_rests_at_the_same_time(tmp_path: Path, caplog: pytest
     async def rested(session: ClientSession, times: int) -> bool:
         return caplog.messages.count(f"session {session.id} {STOPPED}") >= times
 
-    # A session is idle at the moment that its turn ends: the hub stops its agent while it gets a prompt.
-    async with hub_of(tmp_path, agent, share=True, idle=0.001) as (_, client):
+    async with hub_of(tmp_path, agent, share=True, idle=IDLE) as (_, client):
         sessions = [await client.new_session("/") for _ in range(2)]
         for number in range(6):
-            session = sessions[number % 2]
+            session, before = sessions[number % 2], number // 2
+            await until(partial(rested, session, before))
+            # The agent is being stopped, for this session and soon for the other one.
             assert (await (await session.prompt(f"say {number}")).drained()).stop_reason == "end_turn"
         for at, session in enumerate(sessions):
             heard_ = [text for kind, text in told(session) if kind == "user"]
             assert heard_ == [f"say {number}" for number in range(6) if number % 2 == at]
-            await until(lambda session=session: rested(session, 2))
 
 
 async def test_one_session_of_a_shared_process_rests_while_the_other_works(
