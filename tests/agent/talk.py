@@ -40,6 +40,11 @@ class Talk:
                 assert batch, "the link ended"
                 self.seen += [json.loads(frame) for frame in batch if isinstance(frame, bytes)]
 
+    def forget(self) -> None:
+        """Drop the frames received so far."""
+        self.seen.clear()
+        self._next = 0
+
     async def answer_to(self, id: Any) -> dict[str, Any]:
         found = [frame for frame in self.seen if frame.get("id") == id and "method" not in frame]
         return found[0] if found else await self.until(lambda f: f.get("id") == id and "method" not in f)

@@ -17,6 +17,7 @@ from typing import Any
 
 import psutil
 import pytest
+from websockets.asyncio.client import connect as dial
 
 from antiphon.agent import Agent, AgentOptions, AgentTurn
 from antiphon.engine.session import Session
@@ -27,6 +28,7 @@ from antiphon.stores import SQLiteStore
 from antiphon.transports.processes.child import ChildTransport
 from antiphon.transports.websocket import WebSocketTransport, connect_websocket
 from tests.agent.talk import DEADLINE, INFO, Talk, session
+from tests.hub.test_vanishing import call
 from tests.requirements.marks import requirement
 
 AGENT = """
@@ -158,13 +160,15 @@ async def test_a_client_whose_connection_is_cut_costs_the_others_nothing(tmp_pat
     async with running(tmp_path, free_address()) as agent:
         stays = await agent.client()
         id = await agent.sleep(stays)
-        cut = await agent.client()
-        await cut.call("join", "session/resume", sessionId=id, cwd="/", replayFrom={"type": "start"})
+        cut = await dial(str(agent.address), proxy=None)
+        await call(cut, "initialize", protocolVersion=2, **SHAPES[2])
+        await call(cut, "session/resume", sessionId=id, cwd="/", replayFrom={"type": "start"})
         # It ends with bytes unread, as a process does that is killed: its kernel resets the connection.
-        cut.transport.pause()
+        cut.transport.pause_reading()
         stays.prompt("next", id, "next", delivery="interrupt")
         await stays.update("state_update", state="idle", stopReason="end_turn")
-        cut.transport._transport.abort()
+        cut.transport.abort()
+        await cut.wait_closed()
         back = await agent.client()
         await back.call("join", "session/resume", sessionId=id, cwd="/")
         stays.prompt("last", id, "last")

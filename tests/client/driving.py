@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from antiphon.agent import Agent
 from antiphon.client import Client, ClientSession, connect
 from antiphon.schema import v2
-from antiphon.transports.memory import memory_pair
 from antiphon.wire import OptIns
 from tests.connection.scripted import V1_ANSWER, V2_ANSWER, Scripted
-from tests.options import client_options, connect_options
+from tests.options import connect_options
 
 DEADLINE = 60.0
 WAYS: dict[str, dict[str, Any]] = {
@@ -49,6 +48,9 @@ async def sloppy(*flags: str, **options: Any) -> AsyncIterator[ClientSession]:
 
 class ByHand(Scripted):
     """An agent whose every frame is written in the test."""
+
+    opening: dict[str, Any]
+    """The params of `initialize`, if it was answered by `opened`."""
 
     async def prompted(self) -> Any:
         """The id of the next prompt."""
@@ -100,6 +102,25 @@ class ByHand(Scripted):
         await applied.wait()
 
 
+class Opening:
+    """A target of `connect`: an agent that answers `initialize`, and is then in the hands of a test."""
+
+    agent: ByHand
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self._answer = answer
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        yield
+
+    async def serve(self, transport: Any) -> None:
+        self.agent = ByHand(transport)
+        asked = await self.agent.expect("initialize")
+        self.agent.opening = asked["params"]
+        self.agent.send(id=asked["id"], result=self._answer)
+
+
 @asynccontextmanager
 async def opened(
     version: int = 2, capabilities: dict[str, Any] | None = None, *, only: Any = None, **options: Any
@@ -108,16 +129,12 @@ async def opened(
     answer = dict(V1_ANSWER if version == 1 else V2_ANSWER)
     if capabilities is not None:
         answer["agentCapabilities" if version == 1 else "capabilities"] = capabilities
-    async with asyncio.timeout(DEADLINE), AsyncExitStack() as stack:
-        ours, theirs = memory_pair()
-        agent = ByHand(theirs)
-        stack.push_async_callback(theirs.aclose)
-        client = Client(ours, version=only, **client_options(**options))
-        await stack.enter_async_context(client.connection)
-        opening = asyncio.ensure_future(client._initialize())
-        agent.send(id=(await agent.expect("initialize"))["id"], result=answer)
-        await opening
-        yield client, agent
+    target = Opening(answer)
+    async with (
+        asyncio.timeout(DEADLINE),
+        connect(target, version=only, **connect_options(**options)) as client,
+    ):
+        yield client, target.agent
 
 
 @asynccontextmanager

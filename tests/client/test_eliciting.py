@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
 
 import pytest
 from msgspec import Meta, Struct
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.client import Client, Elicitation, Permission, Permissions
+from antiphon.client import Client, Elicitation, Permission, Permissions, connect
 from antiphon.errors import LinkLost, LocalError
 from antiphon.transports.memory import memory_pair
 from tests.client.driving import WAYS, ByHand, by_hand, driven, opened
@@ -73,17 +74,27 @@ NAME = {"name": {"type": "string"}}
 # --- what is said --------------------------------------------------------------------------------
 
 
+class Leaving:
+    """A target of `connect` that leaves when it is asked to begin."""
+
+    params: dict[str, Any]
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        yield
+
+    async def serve(self, transport: Any) -> None:
+        self.params = (await ByHand(transport).expect("initialize"))["params"]
+        await transport.aclose()
+
+
 async def offered(version: int | None, answers: Any) -> tuple[Any, Any]:
     """What a client says of elicitations in `initialize`, in the shape of v1 and of v2."""
-    ours, theirs = memory_pair()
-    agent = ByHand(theirs)
-    client = Client(ours, version=version, answers=answers)
-    async with client.connection:
-        opening = asyncio.ensure_future(client._initialize())
-        params = (await agent.expect("initialize"))["params"]
-        await theirs.aclose()
-        with pytest.raises(LinkLost):
-            await opening
+    target = Leaving()
+    with pytest.raises(LinkLost):
+        async with connect(target, version=version, answers=answers):
+            pass
+    params = target.params
     old, new = params.get("clientCapabilities", {}), params.get("capabilities", {})
     return old.get("elicitation"), new.get("elicitation")
 

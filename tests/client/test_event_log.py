@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from weakref import WeakSet
 
 from antiphon.client.session.event_log import EventLog, EventQueue
 
@@ -20,13 +22,21 @@ async def test_each_watcher_of_a_log_sees_all_of_it_however_late() -> None:
     assert await early == await late == await _all(log.watch()) == [1, 2, 3]
 
 
+class Seen:
+    """An entry; whether it is kept shows by a weak reference."""
+
+
 async def test_a_feed_keeps_nothing_that_was_seen() -> None:
-    feed: EventQueue[int] = EventQueue()
+    feed: EventQueue[Seen] = EventQueue()
     watching = feed.watch()
-    for number in range(3):
-        feed.add(number)
-        assert await anext(watching) == number
-        assert feed._entries.empty()
+    kept: WeakSet[Seen] = WeakSet()
+    for _ in range(3):
+        kept.add(added := Seen())
+        feed.add(added)
+        assert await anext(watching) is added
+        del added
+        gc.collect()
+        assert not kept
     feed.end()
     assert await _all(watching) == []
 

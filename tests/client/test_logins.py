@@ -219,7 +219,7 @@ async def test_an_unknown_state_is_unknown_and_accounts_are_never_logged(
 async def test_a_terminal_is_advertised_only_where_it_was_said(version: int | None) -> None:
     for said in (False, True):
         async with unopened(version=version, terminal_login=said) as (client, agent):
-            agent.meanwhile(client._initialize())
+            agent.initializing(client)
             params = (await agent.request("initialize"))["params"]
             assert params["clientCapabilities"].get("auth") == ({"terminal": True} if said else None)
             if version != 1:

@@ -88,12 +88,14 @@ async def test_an_unknown_id_is_refused(way: str) -> None:
                 session.turn_of(unknown)
 
 
-def test_so_many_ends_are_remembered() -> None:
+async def test_so_many_ends_are_remembered() -> None:
     requests = TurnsByRequest()
     for id in range(REMEMBERED + 1):
         requests.end(id, TurnEnd(stop_reason=v2.StopReason.END_TURN))
-    assert len(requests._ends) == REMEMBERED
-    assert "0" not in requests._ends
+    for id in range(1, REMEMBERED + 1):
+        assert (await requests.drained(id)).stop_reason == "end_turn"
+    with pytest.raises(LocalError, match="known by request id 0"):
+        await requests.drained(0)
 
 
 @pytest.mark.parametrize(("version", "code"), [(1, -32603), (2, -32603), (2, -32800)])

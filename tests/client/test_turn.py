@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.client import ClientTurn, TurnEnd
+from antiphon.client import TurnEnd
 from antiphon.errors import LinkLost
 from antiphon.schema import v2
 from tests.client.driving import WAYS, by_hand, driven, kinds, updates_of
@@ -111,12 +111,21 @@ async def test_a_message_is_told_when_a_question_follows_it() -> None:
 
 
 async def test_a_turn_ends_once() -> None:
-    async with by_hand() as (session, _):
-        turn = ClientTurn(session._core)
-    turn._finish(TurnEnd(stop_reason=v2.StopReason.END_TURN))
-    turn._finish(TurnEnd.interrupted("too late"))
-    assert (await turn.drained()).stop_reason == "end_turn"
-    assert [update async for update in turn.updates()] == []
+    async with by_hand() as (session, agent):
+        prompting = asyncio.ensure_future(session.prompt("go"))
+        agent.takes(await agent.prompted(), "u")
+        turn = await prompting
+        agent.shows("u")
+        agent.state("running")
+        agent.state("idle", stopReason="end_turn")
+        end = await turn.drained()
+        seen = await updates_of(turn)
+        agent.state("idle", stopReason="refusal")
+        await agent.settled(session)
+        assert await turn.drained() == end
+    assert await turn.drained() == end  # the end of the link comes too late
+    assert end.stop_reason == "end_turn"
+    assert await updates_of(turn) == seen
 
 
 def test_an_end_that_was_cut_short_says_why_and_is_an_error() -> None:

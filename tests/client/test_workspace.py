@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -76,7 +75,6 @@ async def offered(
         finally:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
-            await client._workspace.aclose()
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -139,8 +137,8 @@ async def test_what_is_offered_is_said_and_what_is_not_is_no_method(
 
 @requirement("INIT-18")
 async def test_without_a_workspace_nothing_is_offered() -> None:
-    async with opened(1) as (client, agent):
-        assert client._workspace.capabilities == {}
+    async with opened(1) as (_, agent):
+        assert not {"fs", "terminal"} & agent.opening["clientCapabilities"].keys()
         answer = await agent.request(1, "fs/read_text_file", {"sessionId": "s", "path": "/etc/hosts"})
         assert answer["error"]["code"] == -32601
 
@@ -156,9 +154,7 @@ async def test_in_v2_there_are_no_such_methods(tmp_path: Path) -> None:
 async def test_only_sessions_that_are_open_have_files(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     async with offered(tmp_path) as asks:
-        asks.agent.send(id="x", method="fs/read_text_file", params={"sessionId": "other", "path": "/f"})
-        asks._waiting["x"] = answer = asyncio.get_running_loop().create_future()
-        assert (await answer)["error"]["code"] == -32002
+        assert await asks("fs/read_text_file", sessionId="other", path="/f") == -32002
         assert await asks("fs/read_text_file", path=str(tmp_path / "f")) == {"content": "x"}
 
 
@@ -460,9 +456,9 @@ async def test_nothing_runs_on_when_the_session_or_the_client_ends(tmp_path: Pat
             assert answer["error"]["code"] == -32002
         elif end == "link":
             await agent.transport.aclose()
-        else:
-            await client._workspace.aclose()
-        await until(lambda: all(map(gone, pids)))
+        if end != "client":
+            await until(lambda: all(map(gone, pids)))
+    assert all(map(gone, pids))
 
 
 async def test_what_a_client_in_a_block_ran_is_gone_when_the_block_is(tmp_path: Path) -> None:
@@ -492,10 +488,13 @@ async def test_a_client_that_is_killed_leaves_nothing_running(tmp_path: Path) ->
         "from antiphon.schema import v1\n"
         "async def main():\n"
         "    session = Workspace().open(sys.argv[1])\n"
-        "    request = v1.CreateTerminalRequest(session_id='s', command='sleep', args=['1000'])\n"
-        "    await session.serve('terminal/create', request)\n"
-        "    [terminal] = session._running.values()\n"
-        "    print(terminal._process.pid, flush=True)\n"
+        "    args = ['-c', 'echo $$; exec sleep 1000']\n"
+        "    request = v1.CreateTerminalRequest(session_id='s', command='sh', args=args)\n"
+        "    made = await session.serve('terminal/create', request)\n"
+        "    look = v1.TerminalOutputRequest(session_id='s', terminal_id=made.terminal_id)\n"
+        "    while not (shown := (await session.serve('terminal/output', look)).output.strip()):\n"
+        "        await asyncio.sleep(0.01)\n"
+        "    print(shown, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "asyncio.run(main())\n"
     )
@@ -506,7 +505,9 @@ async def test_a_client_that_is_killed_leaves_nothing_running(tmp_path: Path) ->
     await until(lambda: gone(int(output)))
 
 
-def test_what_is_told_is_base64_of_the_very_bytes() -> None:
-    from antiphon.client.workspace.offer import _encoded
-
-    assert base64.b64decode(_encoded(b"\xff\n" * 100)) == b"\xff\n" * 100
+async def test_a_session_has_the_very_bytes_of_a_terminal(tmp_path: Path) -> None:
+    async with offered(tmp_path) as asks:
+        terminal = await asks.run("printf '" + r"\377\n" * 100 + "'")
+        await asks("terminal/wait_for_exit", terminalId=terminal)
+        [shown] = asks.session.terminals
+        assert shown.output == b"\xff\n" * 100

@@ -129,7 +129,7 @@ class Events:
     def __init__(self, reader: asyncio.StreamReader, status: int, headers: dict[str, str]) -> None:
         self.status = status
         self.headers = headers
-        self._reader = reader
+        self.reader = reader
         self._decoder = EventDecoder()
         self._ready: list[Event] = []
         self.seen: list[Event] = []
@@ -144,8 +144,8 @@ class Events:
 
     async def chunk(self) -> bytes:
         """One piece of the body, as it was written; empty at its end."""
-        size = int((await self._reader.readuntil(b"\r\n")).strip(), 16)
-        return (await self._reader.readexactly(size + 2))[:-2]
+        size = int((await self.reader.readuntil(b"\r\n")).strip(), 16)
+        return (await self.reader.readexactly(size + 2))[:-2]
 
     async def next(self) -> Event:
         async with asyncio.timeout(DEADLINE):

@@ -202,7 +202,7 @@ async def test_a_large_event_comes_whole_also_where_the_stream_was_cut_within_it
             session = await raw.new_session(own)
             await raw.prompt(session, "stream 3 3000000")
             async with raw.stream(session) as cut:
-                await cut._reader.readexactly(1_000_000)
+                await cut.reader.readexactly(1_000_000)
             async with raw.stream(session, last="0") as events:
                 await events.idle()
         assert texts(events.updates) == numbers(3, 3_000_000)

@@ -40,6 +40,13 @@ def worker(go: asyncio.Event) -> Agent:
                 await turn.say(f"told {await turn.session.call_extension('_example.com/who')}")
             except MethodNotFound:
                 await turn.say("nobody knows")
+        elif word == "setup":
+            servers = [server.name for server in turn.session.mcp_servers]
+            await turn.say(f"servers {servers}, folders {list(turn.session.additional_directories)}")
+        elif word == "nest":
+            async with turn.subagent("helper") as helper:
+                await helper.say("nested")
+                await go.wait()
         elif word == "wait":
             await turn.say("waiting")
             await asyncio.Event().wait()
@@ -57,7 +64,7 @@ class Doors:
     def __init__(self, hub: Hub, folder: Path, go: asyncio.Event) -> None:
         self.hub = hub
         self.go = go
-        """Lets the agent go on that was told to ask `later`."""
+        """Lets the agent go on that was told to ask `later`, or to `nest`."""
         self._folder = folder
 
     @property
@@ -114,6 +121,12 @@ async def doors(folder: Path, **hub: Any) -> AsyncIterator[Doors]:
     )
     async with made.listening():
         yield Doors(made, folder, go)
+
+
+async def is_open(talk: Talk, session: str) -> bool:
+    """Whether the hub has a session open, which it has also for other clients."""
+    id = f"status {len(talk.seen)}"  # each call has another one
+    return bool((await talk.call(id, "session/status", sessionId=session))["status"] == "open")
 
 
 async def refused(talk: Talk, id: Any, method: str, /, **params: Any) -> dict[str, Any] | None:

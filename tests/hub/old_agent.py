@@ -6,7 +6,8 @@ On `session/load` it replays everything, by `--other-ids` under other message id
 `--no-ids` without any. Its mode and its options it does not keep. `--die` ends it at its start, with words
 on stderr; `--hang` lets it answer nothing; `--noise` lets it print what is no protocol. `--login` wants a
 login before anything, which it forgets with its process; `--terminal-only` one that only a terminal can do.
-Where a file `FILE.broken` (in place of its suffix) is, it dies by every load.
+Where a file `FILE.broken` (in place of its suffix) is, it dies by every load; where `FILE.hang` is, it
+answers nothing.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def main() -> None:
         print("cannot find my settings", "giving up", sep="\n", file=sys.stderr, flush=True)
         sys.exit(7)
     while line := sys.stdin.readline():
-        if "--hang" in sys.argv:
+        if "--hang" in sys.argv or FILE.with_suffix(".hang").exists():
             continue
         frame = json.loads(line)
         id, params = frame.get("id"), frame.get("params", {})

@@ -2,7 +2,8 @@
 
 What it does is in the prompt's text: `read PATH`, `write PATH TEXT`, `run COMMAND…` (in a terminal of the
 client), `form`, `visit` (an address), `child` (a subagent, which waits until it is cancelled), `child ask`,
-`child form`, `child work` (it works and ends), `hold`, `say`. `--login` wants one: `key`, `form` or `visit`.
+`child form`, `child work` (it works and ends), `hold FILE` (until the file exists; then `form`), `say`.
+`--login` wants one: `key`, `form` or `visit`.
 """
 
 from __future__ import annotations
@@ -92,9 +93,11 @@ async def visit(turn: AgentTurn, _: str) -> None:
         await consent.complete()
 
 
-async def hold(turn: AgentTurn, _: str) -> None:
+async def hold(turn: AgentTurn, file: str) -> None:
     await turn.say("holding")
-    await asyncio.Event().wait()
+    while not Path(file).exists():  # noqa: ASYNC110,ASYNC240 # another process makes it
+        await asyncio.sleep(0.01)
+    await form(turn, "")
 
 
 async def child(turn: AgentTurn, rest: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.hub.operating import sessions_at_agent
 from tests.hub.running import AGENT
 from tests.hub.test_processes import OLD, hub_of
 from tests.hub.test_sharing import told
@@ -34,8 +34,7 @@ async def test_what_a_v1_agent_replays_on_load_is_not_said_twice(tmp_path: Path,
         assert told(back) == [*expected, ("user", "four"), ("agent", "ask small heard four")]
         ids = [(message.type, message.message_id) for message in back.messages]
         assert len(set(ids)) == len(ids)
-        kept: Any = hub._core.find(session.id)
-        assert kept.worker.binding.chain == ["old-1"]
+        assert await sessions_at_agent(hub, session.id) == ["old-1"]
 
 
 async def test_a_mode_and_options_that_clients_chose_are_chosen_again(tmp_path: Path) -> None:
@@ -67,5 +66,4 @@ async def test_what_the_new_agent_does_not_offer_is_left_as_it_is(tmp_path: Path
         await (await back.prompt("say hello")).drained()
         assert back.config["model"].current_value == "large"  # it has that one, too
         assert list(back.config) == ["model"]
-        kept: Any = hub._core.find(session.id)
-        assert len(kept.worker.binding.chain) == 2
+        assert len(await sessions_at_agent(hub, session.id)) == 2

@@ -19,17 +19,14 @@ from antiphon.engine.events import SessionCreated, encode_event
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import CallFailed
 from antiphon.hub import Hub, HubFolder
-from antiphon.hub.access.tokens import Grant
-from antiphon.hub.access_policy import HubPolicy
 from antiphon.hub.store_check import StoreCheck
 from antiphon.live.stored_session import read_session
 from antiphon.schema.antiphon.hub import Damage
 from antiphon.schema.version import ours_in
-from antiphon.server.method import Role
-from antiphon.server.methods.table import method_of
 from antiphon.stores import Batch, MemoryStore, SessionRecord, SQLiteStore
 from antiphon.stores.base import CheckReport
 from tests.engine.journals import chunk, number
+from tests.hub.doors import DEADLINE, doors, refused
 from tests.hub.test_commands import run
 
 YEAR_10000 = 253_402_300_800_000
@@ -148,17 +145,19 @@ async def test_a_time_that_no_list_can_write_fails_none(tmp_path: Path) -> None:
         assert (await faults(client)).keys() == {"a", "b", "c", "d"}
 
 
-async def test_parents_in_a_circle_hang_no_request() -> None:
+async def test_parents_in_a_circle_hang_no_request(tmp_path: Path) -> None:
     store = MemoryStore()
     for one, other in (("a", "b"), ("b", "a"), ("self", "self")):
         await keep(store, one, meta={SUBAGENT_OF: other})
-    hub = Hub({}, store=store)
-    permit = HubPolicy(hub._core, Grant(name="guest", role=Role.CONTROLLER, sessions=frozenset({"z"})))
-    for name in ("a", "b", "self"):
-        assert not await permit._covers_parent(method_of("session/resume"), name)
-    async with connect(hub, version=2) as client:
-        await client.delete_session("a")
-        assert await store.get("a") is None
+    async with asyncio.timeout(DEADLINE), doors(tmp_path, store=store) as door:
+        async with door.talk(door.token("guest", "controller", sessions=["z"])) as guest:
+            for name in ("a", "b", "self"):
+                error = await refused(guest, name, "session/resume", sessionId=name, cwd="/", mcpServers=[])
+                assert error is not None
+                assert error["data"] == {"reason": "forbidden"}
+        async with connect(door.hub, version=2) as client:
+            await client.delete_session("a")
+            assert await store.get("a") is None
 
 
 def sessions(*arguments: str, data: Path) -> tuple[int, str, str]:

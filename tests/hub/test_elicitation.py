@@ -10,9 +10,10 @@ import pytest
 
 from antiphon.client import connect
 from antiphon.client.elicitation import Elicitation
+from tests.hub.operating import until
 from tests.hub.test_files import by_hand
 from tests.hub.test_logins import AGENTS, CLIENTS, RICH, Answers
-from tests.hub.test_processes import DEADLINE, hub_of
+from tests.hub.test_processes import hub_of
 from tests.hub.test_sharing import heard, settled
 from tests.requirements.marks import requirement
 
@@ -126,16 +127,16 @@ async def test_unattended_it_can_be_cancelled_at_once(tmp_path: Path, agent_vers
     async with hub_of(tmp_path, RICH, version=agent_version, unattended="reject") as (hub, client):
         async with by_hand(hub, elicitation={"form": {}}) as leaving:
             session = (await leaving.call("n", "session/new", cwd="/", mcpServers=[]))["sessionId"]
-            leaving.prompt(1, session, "hold")
+            leaving.prompt(1, session, f"hold {tmp_path / 'go'}")
             await leaving.until(lambda frame: "holding" in str(frame))
-            content = [{"type": "text", "text": "form"}]
-            await leaving.call("q", "_antiphon/inject", sessionId=session, mode="queue", content=content)
-        kept: Any = hub._core.find(session)
-        kept.worker.cancel()
-        kept.emit(kept.fold.prompts.resume())  # what waited is worked on with nobody there
-        await kept.live.durable()
-        kept.worker.advance()
-        await kept.worker.rest(DEADLINE)
+
+        async def is_listed(*, clients: int, state: str) -> bool:
+            [ours] = [info.meta["antiphon"] async for info in client.list_sessions() if info.meta is not None]
+            return bool((ours["clients"], ours["state"]) == (clients, state))
+
+        await until(lambda: is_listed(clients=0, state="running"))
+        (tmp_path / "go").touch()  # the agent asks with nobody there
+        await until(lambda: is_listed(clients=0, state="idle"))
         back = await client.load_session(session, "/")
         await heard(back, "cancel None")
 

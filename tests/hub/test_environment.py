@@ -62,9 +62,17 @@ async def test_no_child_process_inherits_the_token(env: dict[str, str] | None) -
         printed += read
     await process.wait()
     lines: list[str] = []
-    command = [sys.executable, "-c", "import os, sys; [print(n, file=sys.stderr) for n in os.environ]"]
-    child = await ChildTransport.spawn(command, env=env, on_stderr=lines.append)
-    await child._stderr.ended.wait()
+    ended = asyncio.Event()
+
+    def note(line: str) -> None:
+        lines.append(line)
+        if line == "all":
+            ended.set()
+
+    code = "import os, sys; [print(name, file=sys.stderr) for name in (*os.environ, 'all')]"
+    command = [sys.executable, "-c", code]
+    child = await ChildTransport.spawn(command, env=env, on_stderr=note)
+    await asyncio.wait_for(ended.wait(), DEADLINE)
     await child.aclose()
     assert not {*SECRETS} & {*lines, *(line.partition("=")[0] for line in printed.decode().splitlines())}
     assert "PATH" in lines

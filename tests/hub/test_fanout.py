@@ -9,9 +9,8 @@ from typing import Any
 
 import psutil
 import pytest
+from websockets.asyncio.client import connect as dial
 
-from antiphon.transports.base import Inbox
-from antiphon.transports.websocket import connect_websocket
 from tests.agent.talk import Talk
 from tests.hub.running import AGENT, Served, served
 
@@ -114,9 +113,8 @@ async def test_a_client_may_go_at_any_moment_of_a_stream(tmp_path: Path) -> None
             for _ in range(10):
                 async with hub.talk() as leaving:
                     await leaving.call("join", "session/resume", sessionId=session, cwd="/", mcpServers=[])
-                idle = await connect_websocket(hub.acp, headers=headers)
-                Inbox(idle)
-                idle._transport.abort()
-                await idle.aclose()
+                idle = await dial(hub.acp, additional_headers=headers, proxy=None)
+                idle.transport.abort()
+                await idle.wait_closed()
             await rested(first, "'19999 '")
             assert numbers(first) == list(range(20000))

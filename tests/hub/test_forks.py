@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from antiphon.client import connect
 from antiphon.errors import CallFailed
 from antiphon.schema import v2
+from tests.hub.operating import processes, running_agents, sessions_at_agent
 from tests.hub.running import AGENT
 from tests.hub.test_processes import OLD, hub_of
 from tests.hub.test_sharing import told
@@ -34,9 +34,7 @@ async def test_an_agent_s_own_fork_goes_on_in_its_process(
         assert turn.text == "story"  # nothing had to be told
         await (await session.prompt("say two")).drained()
         assert [text for _, text in told(fork)] == ["say one", "heard say one", "story", "story"]
-        kept: Any = hub._core.find(fork.id)
-        source: Any = hub._core.find(session.id)
-        assert kept.worker.binding.upstream is source.worker.binding.upstream
+        assert await running_agents(hub) == len(processes(str(tmp_path))) == 1
         await session.close()
         assert (await (await fork.prompt("say three")).drained()).stop_reason == "end_turn"
 
@@ -50,13 +48,12 @@ async def test_a_fork_at_a_message_is_the_agent_s_own_where_it_can_do_that(tmp_p
         at = session.messages[1].message_id
         fork = await session.fork(at=at)
         assert [text for _, text in told(fork)] == ["say one", "heard say one"]
-        kept: Any = hub._core.find(fork.id)
-        assert kept.worker.binding.chain
+        assert await sessions_at_agent(hub, fork.id)
         with pytest.raises(CallFailed) as failed:
             await session.fork(at="msg_unknown")
         assert failed.value.error.data["reason"] == "unknown_message_id"
         assert (await (await fork.prompt("say three")).drained()).stop_reason == "end_turn"
-        assert len(hub._core.upstreams) == 1
+        assert await running_agents(hub) == len(processes(str(tmp_path))) == 1
 
 
 @pytest.mark.parametrize("at_message", [False, True])

@@ -13,7 +13,7 @@ import pytest
 
 from antiphon.hub.access.tokens import revoke_token
 from antiphon.server.methods.table import METHODS
-from tests.hub.doors import DEADLINE, Doors, doors, refused
+from tests.hub.doors import DEADLINE, Doors, doors, is_open, refused
 from tests.hub.test_roles import NOT_SERVED, OURS, PARAMS, requests
 
 SOURCE = Path(__file__).parents[2] / "src" / "antiphon"
@@ -54,7 +54,7 @@ async def test_a_revoked_token_does_nothing_while_its_link_is_still_open(
             talk.send(method="session/cancel", params={"sessionId": session})
             line = await door.audited(token="gone", method="session/cancel")
             assert line["outcome"] == "forbidden"
-            assert door.hub._core.find(session) is not None
+            assert await is_open(owner, session)
 
 
 async def test_a_controller_of_one_session_gets_nothing_of_what_works_for_another(tmp_path: Path) -> None:
@@ -62,19 +62,22 @@ async def test_a_controller_of_one_session_gets_nothing_of_what_works_for_anothe
         mine, other = [
             (await owner.call(id, "session/new", cwd="/", mcpServers=[]))["sessionId"] for id in ("a", "b")
         ]
-        parent = door.hub._core.find(other)
-        assert parent is not None
-        child = await door.hub._core.registry.create_subagent(parent, "/")
-        child.parent = parent
+        owner.prompt("p", other, "nest")
+        child = (await owner.update("subagent_update"))["sessionId"]
+        assert child not in (mine, other)
         async with door.talk(door.token("guest", "controller", sessions=[mine])) as talk:
             for state in ("open", "put away"):
+                if state == "put away":
+                    door.go.set()
+                    await owner.update("state_update", state="idle")
+                    await owner.call("c", "session/close", sessionId=other)
+                assert await is_open(owner, child) is (state == "open")
                 for method in requests(2):
                     if method in NOT_SERVED or method in ("session/list", "session/new", "auth/status"):
                         continue
-                    params = {"sessionId": child.id, **PARAMS.get(method, {})}
+                    params = {"sessionId": child, **PARAMS.get(method, {})}
                     wire = method.removesuffix(" for all")
                     assert await refused(talk, f"{state} {method}", wire, **params) == FORBIDDEN, method
-                await door.hub._core.registry.release(child)
 
 
 # --- over HTTP -----------------------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from antiphon.client import connect
 from antiphon.hub import Hub
 from antiphon.stores import SQLiteStore
 from tests.agent.talk import Talk
+from tests.hub.operating import processes, running_agents, until
 from tests.hub.parrots import new_session, parrot, talking
 from tests.hub.running import DEADLINE, served
-from tests.hub.test_processes import rest
 from tests.options import hub_options
 
 ABLE: dict[int, Any] = {
@@ -49,20 +49,30 @@ def slow(folder: Path, version: int) -> list[str]:
 
 @asynccontextmanager
 async def life(folder: Path, agent: Any, **how: Any) -> AsyncIterator[Hub]:
-    """One life of a hub with a data folder."""
+    """One life of a hub with a data folder. Its agents carry the path of the folder as their mark."""
     agents = agent if isinstance(agent, dict) else {"slow": agent}
     store = SQLiteStore(folder / "hub.db")
-    hub = Hub(agents, store=store, **hub_options(known_agents=folder / "agents.json", **how))
-    async with asyncio.timeout(DEADLINE), hub.serving():
+    hub = Hub(
+        agents, store=store, **hub_options(known_agents=folder / "agents.json", mark=str(folder), **how)
+    )
+    async with asyncio.timeout(DEADLINE), hub.listening():
         yield hub
+
+
+async def started(folder: Path, count: int) -> bool:
+    """Whether as many processes of agents run."""
+    return len(processes(str(folder))) == count
 
 
 async def learned(hub: Hub) -> None:
     """The first agent runs."""
-    async with asyncio.timeout(DEADLINE):
-        await (await hub._core.upstreams.spare(hub._core.default)).started()
-        async with connect(hub):
-            pass
+
+    async def runs() -> bool:
+        return await running_agents(hub, "slow") == 1
+
+    await until(runs)
+    async with connect(hub):
+        pass
 
 
 def close_gate(folder: Path) -> None:
@@ -104,12 +114,11 @@ CLIENTS = pytest.mark.parametrize("client", [1, 2])
 
 async def test_the_agent_is_started_with_the_hub(tmp_path: Path) -> None:
     async with life(tmp_path, slow(tmp_path, 1)) as hub:
-        await asyncio.sleep(0)
-        assert len(hub._core.upstreams) == 1  # before any client
+        await until(lambda: started(tmp_path, 1))  # before any client
         async with talking(hub, 1) as talk:
             assert offered(opening(talk)) == (True, ["key"])
             await new_session(talk)
-        assert len(hub._core.upstreams) == 1
+        assert await started(tmp_path, 1)
 
 
 @VERSIONS
@@ -246,11 +255,12 @@ async def test_an_agent_that_could_not_be_started_is_tried_again_for_the_next_cl
         async with talking(hub, 2) as talk:
             assert offered(opening(talk)) == (False, [])
         script.write_bytes(Path(parrot(1)[1]).read_bytes())  # noqa: ASYNC240 # a small file
-        while not hub._core.known_agents.is_current("slow"):
+
+        async def is_known() -> bool:
             async with talking(hub, 2) as talk:
-                pass
-        async with talking(hub, 2) as talk:
-            assert offered(opening(talk)) == (True, [])
+                return offered(opening(talk)) == (True, [])
+
+        await until(is_known)
 
 
 async def test_a_prompt_is_judged_by_the_agent_of_its_session(tmp_path: Path) -> None:
@@ -258,8 +268,7 @@ async def test_a_prompt_is_judged_by_the_agent_of_its_session(tmp_path: Path) ->
     async with life(tmp_path, agents) as hub, talking(hub, 1) as talk:
         plain = await new_session(talk)
         assert (await show(talk, plain))["error"]["code"] == -32602
-        talk.seen.clear()
-        talk._next = 0
+        talk.forget()
         rich = await talk.call(
             "r", "session/new", cwd="/", mcpServers=[], _meta={"antiphon": {"agent": "rich"}}
         )
@@ -269,14 +278,13 @@ async def test_a_prompt_is_judged_by_the_agent_of_its_session(tmp_path: Path) ->
 async def test_an_agent_that_no_session_uses_rests_and_is_started_when_it_is_needed(tmp_path: Path) -> None:
     async with life(tmp_path, slow(tmp_path, 1), idle=1) as hub:
         await learned(hub)
-        await rest(hub)
-        assert hub._core.upstreams.of("slow") == []
+        await until(lambda: started(tmp_path, 0))
         close_gate(tmp_path)
         async with talking(hub, 2) as talk:
             assert offered(opening(talk)) == (True, ["key"])
-            assert hub._core.upstreams.of("slow") == []
+            assert await started(tmp_path, 0)
             await asyncio.gather(open_gate(tmp_path), new_session(talk))
-            assert len(hub._core.upstreams.of("slow")) == 1
+            assert await running_agents(hub, "slow") == len(processes(str(tmp_path))) == 1
 
 
 async def test_a_hub_that_ends_while_its_agent_starts_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
 from antiphon.hub.access.limits import REMEMBERED, HubLimits, Rate
+from antiphon.stores import SQLiteStore
 from tests.agent.talk import Talk
-from tests.hub.doors import DEADLINE, Doors, doors, refused
-from tests.hub.test_processes import rest
+from tests.hub.doors import DEADLINE, doors, is_open, refused
+from tests.hub.operating import IDLE, open_sessions, until
 
 SESSIONS = {"reason": "limit", "limit": "sessions"}
 
@@ -21,9 +23,9 @@ async def new(talk: Talk, id: str = "new") -> str:
     return str((await talk.call(id, "session/new", cwd="/", mcpServers=[]))["sessionId"])
 
 
-async def put_away(door: Doors, talk: Talk, session: str) -> None:
+async def put_away(talk: Talk, session: str) -> None:
     await talk.call(f"close {session}", "session/close", sessionId=session)
-    assert door.hub._core.find(session) is None
+    assert not await is_open(talk, session)
 
 
 OPENING: dict[str, dict[str, Any]] = {
@@ -45,7 +47,7 @@ async def test_every_way_to_open_a_session_counts(tmp_path: Path, method: str) -
         door.talk(door.token("bob", "owner"), version) as talk,
     ):
         kept = await new(talk, "kept")
-        await put_away(door, talk, kept)
+        await put_away(talk, kept)
         opened = await new(talk, "open")
         error = await refused(talk, "over", method, sessionId=kept, **OPENING[method])
         assert error is not None
@@ -56,7 +58,7 @@ async def test_every_way_to_open_a_session_counts(tmp_path: Path, method: str) -
         assert (
             await refused(talk, "again", "session/resume", sessionId=opened, cwd="/", mcpServers=[]) is None
         )
-        await put_away(door, talk, opened)
+        await put_away(talk, opened)
         if method != "session/fork":  # its source is opened as well
             assert await refused(talk, "room", method, sessionId=kept, **OPENING[method]) is None
 
@@ -66,7 +68,7 @@ async def test_requests_that_come_at_once_do_not_pass_the_limit_together(tmp_pat
     async with asyncio.timeout(DEADLINE), doors(tmp_path, limits=limits) as door, door.talk() as talk:
         kept = [await new(talk, f"kept {n}") for n in range(3)]
         for session in kept:
-            await put_away(door, talk, session)
+            await put_away(talk, session)
         for number in range(5):
             talk.send(id=number, method="session/new", params={"cwd": "/", "mcpServers": []})
         for session in kept:
@@ -74,7 +76,7 @@ async def test_requests_that_come_at_once_do_not_pass_the_limit_together(tmp_pat
             talk.send(id=session, method="session/resume", params=params)
         answers = [await talk.answer_to(id) for id in (*range(5), *kept)]
         assert len([answer for answer in answers if "result" in answer]) == 3
-        assert len(door.hub._core.live) == 3
+        assert await open_sessions(door.hub) == 3
 
 
 async def test_what_failed_to_open_gives_its_room_back(tmp_path: Path) -> None:
@@ -88,7 +90,7 @@ async def test_what_failed_to_open_gives_its_room_back(tmp_path: Path) -> None:
 
 
 async def test_subagents_count_and_an_agent_goes_on_without_room_for_them(tmp_path: Path) -> None:
-    agent = Agent("nests", version="1")
+    agent = Agent("nests", version="1", store=SQLiteStore(tmp_path / "agent.db"))
 
     @agent.on_prompt
     async def answer(turn: AgentTurn) -> None:
@@ -98,15 +100,22 @@ async def test_subagents_count_and_an_agent_goes_on_without_room_for_them(tmp_pa
         await turn.say("all done")
 
     limits = HubLimits(sessions=2)
-    async with asyncio.timeout(DEADLINE), doors(tmp_path, agents={"nests": agent}, limits=limits) as door:
+    async with (
+        asyncio.timeout(DEADLINE),
+        doors(tmp_path, agents={"nests": agent}, limits=limits, idle=IDLE) as door,
+    ):
         async with door.talk() as talk:
             await new(talk, "one")
             session = await new(talk, "two")
             talk.prompt("p", session, "go")
             await talk.update("state_update", state="idle", stopReason="end_turn")
             assert "all done" in str(talk.updates())
-            assert len(door.hub._core.live) == 2
-        await rest(door.hub)
+            assert await open_sessions(door.hub) == 2
+
+        async def let_go() -> bool:
+            return await open_sessions(door.hub) == 0
+
+        await until(let_go)
 
 
 # --- prompts that wait ---------------------------------------------------------------------------------
@@ -225,6 +234,12 @@ async def test_edits_count_as_prompts(tmp_path: Path) -> None:
         assert [error and error["data"]["limit"] for error in errors] == [None, None, "prompts_per_minute"]
 
 
+class Key(str):
+    """A key; whether it is kept shows by a weak reference."""
+
+    __slots__ = ("__weakref__",)
+
+
 def test_a_rate_takes_a_large_one_whole_and_then_waits() -> None:
     now = 0.0
     rate = Rate(60, clock=lambda: now)
@@ -233,10 +248,12 @@ def test_a_rate_takes_a_large_one_whole_and_then_waits() -> None:
     assert rate.take("b")
     now = 31.0
     assert rate.take("a")
+    kept: WeakSet[Key] = WeakSet()
     for number in range(2 * REMEMBERED):
         now += 60
-        rate.take(f"{number}")
-    assert len(rate._left) <= REMEMBERED
+        kept.add(key := Key(number))
+        rate.take(key)
+    assert len(kept) <= REMEMBERED
 
 
 async def test_requests_that_are_being_handled_count_and_their_end_makes_room(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
@@ -14,6 +16,7 @@ from antiphon.client import Client, ClientSession, ClientTurn, Permissions, conn
 from antiphon.errors import CallFailed
 from antiphon.hub import Hub, HubOptions
 from tests.cli.command import ended
+from tests.hub.operating import processes
 from tests.hub.running import AGENT, DEADLINE, SLOPPY, agents_of, kill_agents, left_by, running_for, served
 from tests.hub.test_sharing import VERSIONS, heard, settled, told
 
@@ -243,23 +246,47 @@ async def test_killed_again_and_again_nothing_that_was_seen_is_lost_or_said_twic
         assert (tmp_path / "agent.log").read_text().splitlines() == prompts
 
 
-async def test_a_turn_that_takes_too_long_at_the_end_is_cut_and_its_clients_are_told(tmp_path: Path) -> None:
-    hub = Hub({"stand-in": AGENT}, options=HubOptions(grace=0.1))
-    async with asyncio.timeout(DEADLINE), hub.listening():
-        address = f"ws://127.0.0.1:{hub.port}/acp"
-        async with connect(address, token=hub.token) as client:
-            session, turn = await begun(client)
-            await hub._core.wind_down()
-            end = await turn.drained()
-            assert end.cut is None
-            assert end.error is not None
-            assert end.error.data == {"reason": "interrupted"}
-            with pytest.raises(CallFailed, match="about to end"):
-                await session.prompt("say more")
+SHORT_GRACE = """
+import sys
+from antiphon import Hub
+from antiphon.hub import HubOptions
+
+hub = Hub({"stand-in": sys.argv[1:]}, options=HubOptions(grace=2.0))
+hub.run("127.0.0.1:0", on_ready=lambda: print(hub.port, hub.token, flush=True))
+"""
 
 
-async def test_who_leaves_while_a_session_is_made_leaves_no_agent_behind() -> None:
-    hub = Hub({"stand-in": AGENT})
+async def test_a_turn_that_takes_too_long_at_the_end_is_cut_and_its_clients_are_told() -> None:
+    command = [sys.executable, "-c", SHORT_GRACE, *AGENT]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(DEADLINE):
+            port, token = (await process.stdout.readline()).decode().split()
+            url = f"http://127.0.0.1:{port}/healthz"
+            async with (
+                connect(f"ws://127.0.0.1:{port}/acp", token=token) as client,
+                httpx.AsyncClient() as http,
+            ):
+                session, turn = await begun(client)
+                process.terminate()
+                while (await http.get(url)).status_code != 503:
+                    pass
+                with pytest.raises(CallFailed, match="about to end"):
+                    await session.prompt("say more")
+                end = await turn.drained()
+                assert end.cut is None
+                assert end.error is not None
+                assert end.error.data == {"reason": "interrupted"}
+            assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_who_leaves_while_a_session_is_made_leaves_no_agent_behind(tmp_path: Path) -> None:
+    hub = Hub({"stand-in": AGENT}, options=HubOptions(mark=str(tmp_path)))
     async with asyncio.timeout(DEADLINE), hub.listening():
         address = f"ws://127.0.0.1:{hub.port}/acp"
         for _ in range(3):
@@ -269,7 +296,8 @@ async def test_who_leaves_while_a_session_is_made_leaves_no_agent_behind() -> No
                 making.cancel()
         async with connect(address, token=hub.token) as client:
             await (await (await client.new_session("/")).prompt("say a")).drained()
-    assert not hub._core.upstreams
+            assert processes(str(tmp_path))
+    assert not processes(str(tmp_path))
 
 
 @pytest.mark.parametrize("how", ["--v2", ""])

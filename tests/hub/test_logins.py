@@ -4,13 +4,14 @@ started again."""
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from antiphon.client import Client, connect
+from antiphon.client import Client, ClientOptions, connect
 from antiphon.client.elicitation import Elicitation
 from antiphon.errors import CallFailed, LocalError
 from antiphon.hub import Hub
@@ -80,16 +81,22 @@ async def test_a_client_of_the_hub_logs_in_at_the_agent(
 @AGENTS
 async def test_what_a_login_asks_is_asked_of_who_logs_in(tmp_path: Path, agent_version: int) -> None:
     answers, others = Answers(), Answers()
+    sent: list[dict[str, Any]] = []
+
+    def note(way: str, frame: Any) -> None:
+        sent.extend([json.loads(frame)] if way == "out" else [])
+
     agent = [*RICH, "--store", str(tmp_path / "a.db"), "--login"]
     async with (
         hub_of(tmp_path, agent, version=agent_version) as (hub, _),
-        connect(hub, answers=answers) as client,
+        connect(hub, answers=answers, options=ClientOptions(tap=note)) as client,
         connect(hub, version=1, answers=others) as other,
     ):
         await client.login("form")
         assert [asked.message for asked in answers.asked] == ["Who are you?"]
         assert answers.asked[0].session is None
-        assert answers.asked[0].request_id == client.connection._peer._next_id - 1  # that of the login
+        [login] = [frame for frame in sent if frame.get("method") in ("auth/login", "authenticate")]
+        assert answers.asked[0].request_id == login["id"]
         await other.login("visit")
         assert others.asked[0].url == "https://login.example/"
         assert await others.asked[0].completed()

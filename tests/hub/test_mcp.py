@@ -13,10 +13,11 @@ import pytest
 from antiphon.client import AcpServer, McpRequest, connect
 from antiphon.errors import LocalError, McpError
 from antiphon.schema import v2
+from tests.hub.operating import IDLE, is_saved, until
 from tests.hub.parrots import begin, ended, join, new_session, parrot, prompt, said
 from tests.hub.running import DEADLINE, ROOT, served
 from tests.hub.test_files import by_hand
-from tests.hub.test_processes import hub_of, rest
+from tests.hub.test_processes import hub_of
 from tests.peers.test_interop import ts_sdk
 from tests.requirements.marks import requirement
 
@@ -165,14 +166,13 @@ agent.run()
 async def test_a_session_that_is_woken_by_who_only_joins_has_the_servers_it_had(tmp_path: Path) -> None:
     agent = [sys.executable, "-c", LISTS, str(tmp_path / "agent.db")]
     server = v2.McpServerStdio(name="tools", command="/bin/true")
-    async with hub_of(tmp_path, agent) as (hub, _):
+    async with hub_of(tmp_path, agent, idle=IDLE) as (hub, client):
         async with connect(hub) as first:
             session = await first.new_session("/", mcp_servers=[server])
             turn = await session.prompt("which?")
             await turn.drained()
             assert turn.text == "[tools]"
-        await rest(hub)
-        assert hub._core.find(session.id) is None
+        await until(lambda: is_saved(client, session.id))
         async with by_hand(hub) as joins:
             await joins.call("a", "_antiphon/attach", sessionId=session.id, historyPolicy="none")
             joins.prompt(1, session.id, "which?")

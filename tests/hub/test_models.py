@@ -11,6 +11,7 @@ from antiphon.agent import Agent
 from antiphon.client import ClientSession
 from antiphon.errors import LocalError
 from tests.hub.doors import doors, refused
+from tests.hub.operating import lose_agent
 from tests.hub.parrots import join, new_session, parrot, talking, updates
 from tests.hub.test_processes import hub_of
 
@@ -142,8 +143,7 @@ async def test_the_model_is_chosen_again_after_the_agent_was_lost(tmp_path: Path
     async with hub_of(tmp_path, agent) as (hub, client):
         session = await client.new_session("/")
         await session.set_config("model", "large")
-        kept: Any = hub._core.find(session.id)
-        kept.worker.leave_agent()
+        await lose_agent(hub, str(tmp_path))
         frames = await client.call_extension("_parrot/heard", {"sessionId": session.id})
         assert [params["modelId"] for params in heard(frames, "session/set_model")] == ["large"]
         assert value(session) == "large"

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from antiphon.client import connect
+from antiphon.client import ClientSession, connect
 from antiphon.errors import CallFailed
+from tests.hub.operating import (
+    IDLE,
+    kill_processes,
+    processes,
+    running_agents,
+    sessions_at_agent,
+    until,
+)
 from tests.hub.running import AGENT
 from tests.hub.test_logins import RICH
-from tests.hub.test_processes import OLD, hub_of, rest
+from tests.hub.test_processes import OLD, hub_of
 from tests.hub.test_sharing import heard, told
 
-
-async def until(condition: Callable[[], bool]) -> bool:
-    """A moment that nobody is told of; the test has a deadline."""
-    while not condition():  # noqa: ASYNC110
-        await asyncio.sleep(0)
-    return True
+STOPPED = "idle: its agent is stopped"
+"""How the hub logs that it has left the agent of a session."""
 
 
 async def kept_session(folder: Path) -> str:
@@ -35,14 +40,22 @@ async def kept_session(folder: Path) -> str:
 async def test_a_prompt_is_cancelled_while_its_agent_does_not_start(tmp_path: Path, version: int) -> None:
     session_id = await kept_session(tmp_path)
     async with hub_of(tmp_path, [*OLD, str(tmp_path / "kept.json")]) as (hub, _):
-        hub._core.agents["agent"] = [*OLD, str(tmp_path / "kept.json"), "--hang"]
-        for upstream in hub._core.upstreams.of("agent"):  # the one that it was learned from
-            upstream.end("to begin with")
+        (tmp_path / "kept.hang").touch()
+        (learned_from,) = processes(str(tmp_path))
+        assert kill_processes(str(tmp_path)) == 1
+
+        async def starts() -> bool:
+            return bool(set(processes(str(tmp_path), "old_agent.py")) - {learned_from})
+
+        async def is_over() -> bool:
+            return not processes(str(tmp_path))
+
+        await until(is_over)
         async with connect(hub, version=version) as client:
             session = await client.load_session(session_id, "/")
             prompting = asyncio.ensure_future(session.prompt("two"))
-            kept: Any = hub._core.find(session_id)
-            assert await until(lambda: kept.worker.binding.busy)
+            await until(starts)
+            assert await running_agents(hub) == 0  # none has answered `initialize`
             await session.cancel()
             if version == 2:
                 with pytest.raises(CallFailed, match="-32800"):
@@ -50,7 +63,7 @@ async def test_a_prompt_is_cancelled_while_its_agent_does_not_start(tmp_path: Pa
             else:
                 assert (await (await prompting).drained()).cancelled
             await session.close()
-            assert not kept.worker.binding.busy
+            await until(is_over)  # nobody waits for it any more
 
 
 async def test_an_agent_that_dies_by_a_load_is_not_one_that_forgets(tmp_path: Path) -> None:
@@ -64,39 +77,48 @@ async def test_an_agent_that_dies_by_a_load_is_not_one_that_forgets(tmp_path: Pa
         broken.unlink()
         await (await session.prompt("three")).drained()
         assert [text for _, text in told(session)][2:] == ["three", "ask small heard three"]
-        kept: Any = hub._core.find(session_id)
-        assert kept.worker.binding.chain == ["old-1"]  # it is where it was
+        assert await sessions_at_agent(hub, session_id) == ["old-1"]  # it is where it was
 
 
-async def test_prompts_and_rests_at_the_same_time(tmp_path: Path) -> None:
+async def test_prompts_and_rests_at_the_same_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     agent = [*AGENT, "--store", str(tmp_path / "agent.db")]
-    async with hub_of(tmp_path, agent, share=True) as (hub, client):
+    caplog.set_level(logging.INFO, logger="antiphon.hub")
+
+    async def rested(session: ClientSession, times: int) -> bool:
+        return caplog.messages.count(f"session {session.id} {STOPPED}") >= times
+
+    async with hub_of(tmp_path, agent, share=True, idle=IDLE) as (_, client):
         sessions = [await client.new_session("/") for _ in range(2)]
-
-        async def work(number: int) -> None:
-            session = sessions[number % 2]
-            assert (await (await session.prompt(f"say {number}")).drained()).stop_reason == "end_turn"
-
         for number in range(6):
-            await asyncio.gather(work(number), rest(hub))
+            session, before = sessions[number % 2], number // 2
+            await until(partial(rested, session, before))
+            # The agent is being stopped, for this session and soon for the other one.
+            assert (await (await session.prompt(f"say {number}")).drained()).stop_reason == "end_turn"
         for at, session in enumerate(sessions):
             heard_ = [text for kind, text in told(session) if kind == "user"]
             assert heard_ == [f"say {number}" for number in range(6) if number % 2 == at]
 
 
-async def test_one_session_of_a_shared_process_rests_while_the_other_works(tmp_path: Path) -> None:
+async def test_one_session_of_a_shared_process_rests_while_the_other_works(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     agent = [*AGENT, "--store", str(tmp_path / "agent.db")]
-    async with hub_of(tmp_path, agent, share=True) as (hub, client):
+    caplog.set_level(logging.INFO, logger="antiphon.hub")
+
+    async def rested(session: ClientSession) -> bool:
+        return f"session {session.id} {STOPPED}" in caplog.messages
+
+    async with hub_of(tmp_path, agent, share=True, idle=IDLE) as (_, client):
         one, two = await client.new_session("/"), await client.new_session("/")
         await (await one.prompt("say one")).drained()
         turn = await two.prompt("wait")
         await heard(two, "waiting")
-        (process,) = hub._core.upstreams.of("agent")
-        await rest(hub)
-        kept: Any = hub._core.find(one.id)
-        assert kept.worker.binding.at_agent is None
+        before = processes(str(tmp_path))
+        assert len(before) == 1
+        await until(lambda: rested(one))
+        assert not await rested(two)
         await (await one.prompt("say two")).drained()
-        assert hub._core.upstreams.of("agent") == [process]
+        assert processes(str(tmp_path)) == before
         assert [text for _, text in told(one)][2:] == ["say two", "heard say two"]
         await two.cancel()
         assert (await turn.drained()).cancelled
@@ -104,13 +126,12 @@ async def test_one_session_of_a_shared_process_rests_while_the_other_works(tmp_p
 
 async def test_an_agent_that_dies_by_a_fork_leaves_one_that_is_told(tmp_path: Path) -> None:
     agent = [*AGENT, "--store", str(tmp_path / "agent.db")]
-    async with hub_of(tmp_path, agent) as (hub, client):
+    async with hub_of(tmp_path, agent) as (_, client):
         session = await client.new_session("/")
         await (await session.prompt("say one")).drained()
         forking = asyncio.ensure_future(session.fork())
         await asyncio.sleep(0)
-        for upstream in hub._core.upstreams.of("agent"):
-            upstream.end("killed")
+        assert kill_processes(str(tmp_path)) == 1
         fork = await forking
         assert [text for _, text in told(fork)] == ["say one", "heard say one"]
         for one in (fork, session):

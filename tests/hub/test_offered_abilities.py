@@ -118,7 +118,7 @@ async def test_a_v2_agent_of_either_spelling_is_kept_as_published(proposed: bool
         assert ended.stop_reason == "refusal"
         assert told(session) == told(other)
         assert [message.type for message in session.messages] == ["user", "agent", "user"]
-        page = await hub._core.store.read(session.id, 0)
+        page = await hub.store.read(session.id, 0)
         bodies = [decode_event(line).body for batch in page.batches for line in batch.events]
         kept = [body.update for body in bodies if isinstance(body, Updated)]
         assert not any(isinstance(update, StateChange) for update in kept)

@@ -12,6 +12,7 @@ from antiphon.agent import Agent, AgentTurn
 from antiphon.client import connect
 from antiphon.schema import v2
 from tests.agent.talk import Talk
+from tests.hub.operating import lose_agent
 from tests.hub.parrots import EVERYTHING, join, new_session, parrot, prompt, talking, updates
 from tests.hub.test_processes import DEADLINE, hub_of
 
@@ -174,8 +175,7 @@ async def test_options_hold_after_the_agent_was_lost_or_a_notice_says_that_they_
     async with hub_of(tmp_path, agent) as (hub, _), talking(hub, version, **able) as talk:
         session = await new_session(talk)
         await choose(talk, session, kind, version)
-        kept: Any = hub._core.find(session)
-        kept.worker.leave_agent()
+        await lose_agent(hub, str(tmp_path))
         if refused:
             (tmp_path / "refuse").touch()
         await prompt(talk, session)

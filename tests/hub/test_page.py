@@ -55,6 +55,11 @@ def plain(door: Doors) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=url_of(door))
 
 
+def code_of(door: Doors) -> dict[str, str]:
+    """What a page sends to log in as an owner."""
+    return {"code": door.hub.login_link(url_of(door)).partition("#login=")[2]}
+
+
 def url_of(door: Doors) -> str:
     return f"http://127.0.0.1:{door.hub.port}/"
 
@@ -184,7 +189,7 @@ async def test_who_is_in_for_some_sessions_gets_no_link_to_others(tmp_path: Path
 
 async def test_a_cookie_is_no_token_and_a_token_no_cookie(tmp_path: Path) -> None:
     async with asyncio.timeout(DEADLINE), doors(tmp_path) as door, browser(url_of(door)) as page:
-        await page.post("/login", json={"code": door.hub._core.browsers.invite()})
+        await page.post("/login", json=code_of(door))
         [(name, secret)] = page.cookies.items()
         bearer = await page.get("/metrics", headers={"Authorization": f"Bearer {secret}"})
         assert bearer.status_code == 401
@@ -195,10 +200,11 @@ async def test_a_cookie_is_no_token_and_a_token_no_cookie(tmp_path: Path) -> Non
 
 
 async def test_who_logs_out_or_is_revoked_is_sent_away(tmp_path: Path) -> None:
-    async with asyncio.timeout(DEADLINE), doors(tmp_path) as door:
+    async with asyncio.timeout(DEADLINE), doors(tmp_path) as door, door.talk() as owner:
         for way in ("logout", "revoke"):
             async with browser(url_of(door)) as page:
-                await page.post("/login", json={"code": door.hub._core.browsers.invite(Role.CONTROLLER)})
+                link = await owner.call(way, "_antiphon/link", role=str(Role.CONTROLLER))
+                await page.post("/login", json={"code": link["code"]})
                 cookie = dict(page.cookies)
                 ticket = (await page.post("/ticket")).json()["ticket"]
                 late = (await page.post("/ticket")).json()["ticket"]
@@ -246,7 +252,7 @@ def test_a_cookie_outlives_the_process_and_ends_in_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize("harm", ["readable", "torn", "folder"])
 async def test_with_a_file_that_cannot_be_trusted_no_browser_gets_in(harm: str, tmp_path: Path) -> None:
     async with asyncio.timeout(DEADLINE), doors(tmp_path) as door, browser(url_of(door)) as page:
-        await page.post("/login", json={"code": door.hub._core.browsers.invite()})
+        await page.post("/login", json=code_of(door))
         if harm == "readable":
             door.tokens.chmod(0o644)
         elif harm == "torn":
@@ -255,10 +261,10 @@ async def test_with_a_file_that_cannot_be_trusted_no_browser_gets_in(harm: str, 
             door.tokens.unlink()
             door.tokens.mkdir(mode=0o700)
         assert (await page.post("/ticket")).status_code == 401
-        assert (await page.post("/login", json={"code": door.hub._core.browsers.invite()})).status_code == 503
+        assert (await page.post("/login", json=code_of(door))).status_code == 503
         assert door.audit(act="connect", outcome="refused", status=503, path="/login")
         door.tokens.rename(tmp_path / "broken")
-        assert (await page.post("/login", json={"code": door.hub._core.browsers.invite()})).status_code == 204
+        assert (await page.post("/login", json=code_of(door))).status_code == 204
 
 
 def test_only_so_many_browsers_are_in_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,11 +152,8 @@ async def test_a_question_without_an_answer_expires_and_all_are_told(version: in
         assert "allowed: False" in str(other.updates())
         question = asked["params"]["_meta"]["antiphon"]["questionId"]
         assert door.audit(act="answer", outcome="expired", question=question)
-        live = door.hub._core.find(session)
-        assert live is not None
-        ended = live.fold.questions.get(question)
-        assert ended is not None
-        assert ended.state == "expired"
+        told = await other.call("t", "_antiphon/timeline", sessionId=session)
+        assert [item["status"] for item in told["items"] if item["kind"] == "question"] == ["expired"]
 
 
 def test_policies_that_are_none_are_refused() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,30 +12,35 @@ from typing import Any
 
 import pytest
 
-from antiphon.client import Client, connect
+from antiphon.client import Client, Permissions, connect
 from antiphon.errors import CallFailed
 from antiphon.hub import Hub
 from antiphon.stores import SQLiteStore
+from tests.hub.operating import IDLE, is_open, is_saved, processes, running_agents, until
 from tests.hub.running import AGENT, DEADLINE, SLOPPY, agents_of, kill_agents, served
-from tests.hub.test_sharing import heard, told
+from tests.hub.test_sharing import Waits, heard, told
 from tests.options import hub_options
 
 OLD = [sys.executable, str(Path(__file__).with_name("old_agent.py"))]
-LATER = 1e6
 
 
 @asynccontextmanager
 async def hub_of(folder: Path, agent: Any, **how: Any) -> AsyncIterator[tuple[Hub, Client]]:
-    """A hub in this process, with a real store and a real agent, and a client of it."""
-    hub = Hub({"agent": agent}, store=SQLiteStore(folder / "hub.db"), **hub_options(**how))
-    async with asyncio.timeout(DEADLINE), hub.serving(), connect(hub) as client:
+    """A hub in this process, with a real store and a real agent or several, and a client of it. Its agents
+    carry the path of the folder as their mark (`processes`)."""
+    agents = agent if isinstance(agent, dict) else {"agent": agent}
+    how.setdefault("mark", str(folder))
+    hub = Hub(agents, store=SQLiteStore(folder / "hub.db"), **hub_options(**how))
+    async with asyncio.timeout(DEADLINE), hub.listening(), connect(hub) as client:
         yield hub, client
 
 
-async def rest(hub: Hub) -> None:
-    """As if nothing had happened for long."""
-    await hub._core.idle_reaper.look(time.monotonic())
-    await hub._core.idle_reaper.look(time.monotonic() + LATER)
+async def idle_for_long(hub: Hub, client: Client, *, agent: str = "agent") -> None:
+    """Until the hub has let go of a new session without clients, which its `agent` can restore. A session
+    that was idle before has then been looked at as well."""
+    async with connect(hub) as leaving:
+        session = await leaving.new_session("/", agent=agent)
+    await until(lambda: is_saved(client, session.id))
 
 
 async def test_sessions_share_a_process_if_that_is_wanted_and_all_come_back_when_it_dies(
@@ -68,7 +72,7 @@ async def test_an_agent_that_names_its_sessions_alike_is_not_shared(tmp_path: Pa
             turn = await session.prompt("echo")
             assert (await turn.drained()).stop_reason == "end_turn"
             assert turn.text == "heard"
-        assert len(hub._core.upstreams) == 2
+        assert await running_agents(hub) == len(processes(str(tmp_path))) == 2
 
 
 async def test_who_closes_a_session_of_a_shared_process_leaves_the_others_alone(tmp_path: Path) -> None:
@@ -77,65 +81,80 @@ async def test_who_closes_a_session_of_a_shared_process_leaves_the_others_alone(
         turn = await two.prompt("stream 2000")
         await one.close()
         assert (await turn.drained()).stop_reason == "end_turn"
-        assert len(hub._core.upstreams) == 1
+        assert await running_agents(hub) == len(processes(str(tmp_path))) == 1
 
 
 async def test_an_idle_agent_is_stopped_and_the_next_prompt_brings_it_back(tmp_path: Path) -> None:
     agent = [*AGENT, "--store", str(tmp_path / "agent.db")]
-    async with hub_of(tmp_path, agent) as (hub, client):
+
+    async def stopped() -> bool:
+        return not processes(str(tmp_path))
+
+    async with hub_of(tmp_path, agent, idle=IDLE) as (hub, client):
         session = await client.new_session("/")
         await session.set_config("model", "large")
         await (await session.prompt("say one")).drained()
-        await rest(hub)
-        assert not hub._core.upstreams.of("agent")
-        assert hub._core.find(session.id) is not None  # somebody is attached
-        await (await session.prompt("say two")).drained()
-        assert [text for _, text in told(session)] == ["say one", "heard say one", "say two", "heard say two"]
+        await until(stopped)
+        assert await running_agents(hub) == 0
+        assert await is_open(client, session.id)  # a client is attached
+        turn = await session.prompt("wait")
+        await heard(session, "waiting")
+        assert await running_agents(hub) == len(processes(str(tmp_path))) == 1
+        await session.cancel()
+        await turn.drained()
+        assert [text for _, text in told(session)] == ["say one", "heard say one", "wait", "waiting"]
         assert session.config["model"].current_value == "large"
-        assert len(hub._core.upstreams.of("agent")) == 1
 
 
 @pytest.mark.parametrize("busy", ["wait", "ask"])
 async def test_an_agent_at_work_or_with_a_question_is_not_stopped(tmp_path: Path, busy: str) -> None:
     agent = [*AGENT, "--store", str(tmp_path / "agent.db")]
-    async with hub_of(tmp_path, agent) as (hub, _), connect(hub) as leaving:
-        session = await leaving.new_session("/")
-        await session.prompt(busy)
-        await heard(session, "waiting") if busy == "wait" else None
-        kept: Any = hub._core.find(session.id)
-        while busy == "ask" and not kept.fold.questions.open:
-            await kept.live.durable()
-            await asyncio.sleep(0)
-        await rest(hub)
-        assert len(hub._core.upstreams.of("agent")) == 1
-        assert hub._core.find(session.id) is kept
+    state = {"wait": "running", "ask": "requires_action"}[busy]
+
+    async def works(client: Client, session_id: str) -> bool:
+        now = await client.session_status(session_id)
+        return getattr(now.state, "state", None) == state
+
+    async with hub_of(tmp_path, agent, idle=IDLE) as (hub, client):
+        async with connect(hub, answers=Permissions(ask=Waits())) as leaving:
+            session = await leaving.new_session("/")
+            await session.prompt(busy)
+            await until(lambda: works(client, session.id))
+            [at_work] = processes(str(tmp_path))
+        await idle_for_long(hub, client)
+        assert await works(client, session.id)
+        assert at_work in processes(str(tmp_path))
+        back = await client.load_session(session.id, "/")
+        assert back.turn is not None
 
 
 async def test_an_agent_that_would_forget_its_session_is_kept(tmp_path: Path) -> None:
-    async with hub_of(tmp_path, AGENT) as (hub, client):  # in memory, as it says
-        session = await client.new_session("/")
-        await (await session.prompt("say one")).drained()
-        await rest(hub)
-        assert len(hub._core.upstreams.of("agent")) == 1
-    async with hub_of(tmp_path, SLOPPY) as (hub, client):  # it can neither resume nor load
-        session = await client.new_session("/")
-        await (await session.prompt("echo")).drained()
-        await rest(hub)
-        assert len(hub._core.upstreams.of("agent")) == 1
+    restored = [*AGENT, "--store", str(tmp_path / "agent.db")]
+    for forgets, prompt in (
+        (AGENT, "say one"),  # in memory, as it says
+        (SLOPPY, "echo"),  # it can neither resume nor load
+    ):
+        agents = {"agent": forgets, "restored": restored}
+        async with hub_of(tmp_path, agents, idle=IDLE) as (hub, client):
+            session = await client.new_session("/")
+            await (await session.prompt(prompt)).drained()
+            (kept,) = processes(str(tmp_path))
+            await idle_for_long(hub, client, agent="restored")
+            assert await running_agents(hub) == 1
+            assert kept in processes(str(tmp_path))
 
 
 async def test_a_session_that_nobody_needs_is_let_go_and_opened_again(tmp_path: Path) -> None:
     agent = [*AGENT, "--store", str(tmp_path / "agent.db")]
-    async with hub_of(tmp_path, agent) as (hub, client):
+    async with hub_of(tmp_path, agent, idle=IDLE) as (hub, client):
         async with connect(hub) as leaving:
             session = await leaving.new_session("/")
             await (await session.prompt("say one")).drained()
-        await rest(hub)
-        assert hub._core.find(session.id) is None
+        await until(lambda: is_saved(client, session.id))
         back = await client.load_session(session.id, "/")
         await (await back.prompt("say two")).drained()
         assert [text for _, text in told(back)] == ["say one", "heard say one", "say two", "heard say two"]
-    assert not hub._core.upstreams
+    assert not processes(str(tmp_path))
 
 
 async def test_an_agent_that_answers_nothing_is_an_error_in_time(tmp_path: Path) -> None:

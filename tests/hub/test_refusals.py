@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from antiphon.hub.access.admission import TICKET_SECONDS
 from antiphon.hub.access.limits import HubLimits
-from antiphon.hub.access.tokens import OWNER, revoke_token
+from antiphon.hub.access.tokens import revoke_token
 from antiphon.server.method import Role
 from tests.agent.talk import Talk
 from tests.hub.doors import DEADLINE, Doors, doors, refused
+from tests.hub.test_tokens import ticket_of
 
 LIMITS = HubLimits(frame=6000, head_seconds=0.3, body_seconds=0.3)
 JSON = {"Content-Type": "application/json"}
@@ -51,22 +53,25 @@ class Case(NamedTuple):
     status: int
     method: str = "GET"
     path: str = "/acp"
-    headers: Callable[[Doors], dict[str, str]] = lambda door: {}
+    headers: Callable[[Doors], dict[str, str] | Awaitable[dict[str, str]]] = lambda door: {}
     body: bytes = b""
     cut: int = 0
     """How many of its last bytes never come."""
     token: str | None = None
     """Whom the line names."""
+    tickets: float = TICKET_SECONDS
+    """Seconds that tickets are valid."""
 
-    def bytes(self, door: Doors) -> bytes:
-        headers = {"Host": f"127.0.0.1:{door.hub.port}", **self.headers(door)}
+    async def bytes(self, door: Doors) -> bytes:
+        more = self.headers(door)
+        headers = {"Host": f"127.0.0.1:{door.hub.port}", **(more if isinstance(more, dict) else await more)}
         if self.body:
             headers["Content-Length"] = str(len(self.body))
         lines = [f"{self.method} {self.path} HTTP/1.1", *(f"{name}: {v}" for name, v in headers.items())]
         return ("\r\n".join(lines) + "\r\n\r\n").encode() + self.body
 
-    def sent(self, door: Doors) -> bytes:
-        whole = self.bytes(door)
+    async def sent(self, door: Doors) -> bytes:
+        whole = await self.bytes(door)
         return whole[: len(whole) - self.cut]
 
 
@@ -90,15 +95,14 @@ def over(how: str) -> Callable[[Doors], dict[str, str]]:
     return headers
 
 
-def ticket(how: str) -> Callable[[Doors], dict[str, str]]:
-    def headers(door: Doors) -> dict[str, str]:
-        tickets = door.hub._core.admission.tickets
-        if how == "late":
-            tickets.seconds = -1
-        secret = "guess" if how == "guessed" else tickets.issue(OWNER)
+def ticket(how: str) -> Callable[[Doors], Awaitable[dict[str, str]]]:
+    async def headers(door: Doors) -> dict[str, str]:
+        secret = "guess" if how == "guessed" else await ticket_of(door)
+        offered = {**UPGRADE, "Sec-WebSocket-Protocol": f"acp.v2, acp-ticket.{secret}"}
         if how == "replayed":
-            tickets.redeem(secret)
-        return {**UPGRADE, "Sec-WebSocket-Protocol": f"acp.v2, acp-ticket.{secret}"}
+            status, _ = await send(door, await Case(101, headers=lambda _: offered).bytes(door))
+            assert status == 101
+        return offered
 
     return headers
 
@@ -116,7 +120,7 @@ CASES = {
     "a revoked token": Case(401, headers=over("revoked")),
     "a token in a cookie": Case(401, headers=lambda d: {"Cookie": f"antiphon-{d.hub.port}={d.hub.token}"}),
     "a ticket that was used": Case(401, headers=ticket("replayed")),
-    "a ticket that is late": Case(401, headers=ticket("late")),
+    "a ticket that is late": Case(401, headers=ticket("late"), tickets=-1.0),
     "a ticket that was guessed": Case(401, headers=ticket("guessed")),
     "a name of somebody else": Case(403, headers=bearer(Host="evil.example")),
     "a page of somebody else": Case(403, headers=bearer(Origin="https://evil.example")),
@@ -152,9 +156,12 @@ async def hub(folder: Path) -> AsyncIterator[Doors]:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-async def test_each_refusal_has_its_status_and_is_in_the_audit_log(case: Case, tmp_path: Path) -> None:
+async def test_each_refusal_has_its_status_and_is_in_the_audit_log(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("antiphon.hub.access.admission.TICKET_SECONDS", case.tickets)
     async with hub(tmp_path) as door:
-        status, headers = await send(door, case.sent(door))
+        status, headers = await send(door, await case.sent(door))
         assert status == case.status
         assert ("Www-Authenticate" in headers) is (status == 401)
         [line] = door.audit(act="connect", outcome="refused")
@@ -166,11 +173,11 @@ async def test_each_refusal_has_its_status_and_is_in_the_audit_log(case: Case, t
 async def test_somebody_else_s_connection_is_a_refusal(tmp_path: Path) -> None:
     async with hub(tmp_path) as door:
         begun = Case(200, "POST", headers=bearer(**JSON), body=INITIALIZE)
-        status, headers = await send(door, begun.bytes(door))
+        status, headers = await send(door, await begun.bytes(door))
         assert status == 200
         at = {"Acp-Connection-Id": headers["Acp-Connection-Id"], "Accept": "text/event-stream"}
         other = Case(404, headers=bearer("controller", **at))
-        assert (await send(door, other.bytes(door)))[0] == 404
+        assert (await send(door, await other.bytes(door)))[0] == 404
         [line] = door.audit(outcome="refused", status=404)
         assert line["token"] == "controller"
 
@@ -187,9 +194,9 @@ async def test_strangers_do_not_wear_the_audit_log_out(
     monkeypatch.setattr("antiphon.hub.access.admission.STRANGERS_PER_MINUTE", 3)
     async with hub(tmp_path) as door:
         for _ in range(6):
-            assert (await send(door, Case(401).bytes(door)))[0] == 401
+            assert (await send(door, await Case(401).bytes(door)))[0] == 401
         named = Case(404, path="/nowhere", headers=bearer())
-        assert (await send(door, named.bytes(door)))[0] == 404
+        assert (await send(door, await named.bytes(door)))[0] == 404
         lines = door.audit(act="connect", outcome="refused")
         assert [line["status"] for line in lines] == [401, 401, 401, 404]
         assert lines[-1]["unlisted"] == 3

@@ -12,7 +12,7 @@ from antiphon.errors import Forbidden
 from antiphon.schema.methods import Kind, Sender, methods
 from antiphon.server.method import RANKS, Role
 from antiphon.server.methods.table import CLOSE_FOR_ALL, EXTENSION, METHODS, method_of
-from tests.hub.doors import DEADLINE, doors, refused
+from tests.hub.doors import DEADLINE, doors, is_open, refused
 
 OURS = (
     "_antiphon/annotate",
@@ -179,10 +179,10 @@ async def test_an_observer_sets_nothing_up(tmp_path: Path) -> None:
                 "additionalDirectories": ["/e"],
             }
             await eye.call("r", "session/resume", **params)
-            live = door.hub._core.find(session)
-            assert live is not None
-            assert live.mcp_servers == ()
-            assert live.additional_directories == ()
+            await owner.call("a", "_antiphon/attach", sessionId=session)
+            owner.prompt("p", session, "setup")
+            await owner.update("state_update", state="idle")
+            assert "servers [], folders []" in str(owner.updates())
 
 
 @pytest.mark.parametrize("role", RANKS)
@@ -224,14 +224,14 @@ async def test_an_owner_closes_for_all_and_others_only_leave(tmp_path: Path) -> 
         session = (await owner.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
         await bob.call("r", "session/resume", sessionId=session, cwd="/", mcpServers=[])
         await bob.call("c", "session/close", sessionId=session)
-        assert door.hub._core.find(session) is not None
+        assert await is_open(owner, session)
         await bob.call("r2", "session/resume", sessionId=session, cwd="/", mcpServers=[])
         for_all = {"_meta": {"antiphon": {"forAll": True}}}
         error = await refused(bob, "c2", "session/close", sessionId=session, **for_all)
         assert error is not None
         assert error["code"] == Forbidden.code
         await owner.call("c3", "session/close", sessionId=session, **for_all)
-        assert door.hub._core.find(session) is None
+        assert not await is_open(owner, session)
         assert [line["outcome"] for line in door.audit(method=CLOSE_FOR_ALL)] == ["forbidden", "allowed"]
 
 

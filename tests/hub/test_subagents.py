@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon.client import Client, ClientSession, Permissions, Subagent, connect
+from tests.hub.operating import is_open, is_saved, kill_processes, metrics, until
 from tests.hub.test_logins import AGENTS, CLIENTS, RICH, Answers
 from tests.hub.test_processes import hub_of
 from tests.hub.test_sharing import settled
@@ -52,7 +53,7 @@ async def test_a_child_of_the_agent_is_announced_followed_and_replayed(
         child = await child_of(session)
         assert (child.title, child.description, child.can_cancel) == ("Helper", "helps", True)
         assert child.state == "idle"
-        assert hub._core.find(child.id) is not None  # a session of the hub's own
+        assert await is_open(client, child.id)  # a session of the hub's own
         notes = [(note.sender_session_id, note.recipient_session_id) for note in session.session_messages]
         assert notes == [(session.id, child.id), (child.id, session.id)]
         back = await late.load_session(session.id, "/")
@@ -88,17 +89,16 @@ async def test_a_client_that_joins_follows_the_child_too_and_may_cancel_it(
 @AGENTS
 async def test_a_child_is_over_when_its_agent_dies(tmp_path: Path, agent_version: int) -> None:
     agent = [*RICH, "--store", str(tmp_path / "a.db")]
-    async with hub_of(tmp_path, agent, version=agent_version) as (hub, client):
+    async with hub_of(tmp_path, agent, version=agent_version) as (_, client):
         session, turn = await begun(client)
         child = await child_of(session)
-        hub._core.upstreams.of("agent")[0].end("killed")
+        assert kill_processes(str(tmp_path)) == 1
         assert (await turn.drained()).stop_reason == "error"
         while child.state != "idle":
             await anext(session.events())
         assert (await (await session.prompt("say more")).drained()).stop_reason == "end_turn"
         assert [told.id for told in session.subagents] == [child.id]
-        while hub._core.find(child.id) is not None:  # it is put away soon
-            _ = [listed async for listed in client.list_sessions()]
+        await until(lambda: is_saved(client, child.id))  # it is put away soon
 
 
 @AGENTS
@@ -112,7 +112,7 @@ async def test_what_a_child_asks_is_asked_through_its_parent(tmp_path: Path, age
         child = await child_of(session)
         await said(child, "allowed: True")
         assert (await turn.drained()).stop_reason == "end_turn"
-        assert not hub._core.find(session.id).fold.questions.open  # type: ignore[union-attr]
+        assert (await metrics(hub))["antiphon_questions"] == 0
 
 
 @AGENTS

@@ -227,7 +227,14 @@ async def browser(door: Doors) -> AsyncIterator[httpx.AsyncClient]:
 
 
 def code_of(door: Doors) -> dict[str, str]:
-    return {"code": door.hub._core.browsers.link("http://127.0.0.1/").partition("#login=")[2]}
+    return {"code": door.hub.login_link("http://127.0.0.1/").partition("#login=")[2]}
+
+
+async def ticket_of(door: Doors) -> str:
+    """The ticket of a browser of the owner."""
+    async with browser(door) as page:
+        assert (await page.post("/login", json=code_of(door))).status_code == 204
+        return str((await page.post("/ticket")).json()["ticket"])
 
 
 async def test_a_page_gets_in_by_link_cookie_and_ticket_each_as_it_should(tmp_path: Path) -> None:
@@ -257,7 +264,10 @@ async def test_a_page_gets_in_by_link_cookie_and_ticket_each_as_it_should(tmp_pa
         assert (await page.post("/ticket", headers={"Cookie": name})).status_code == 401
 
 
-async def test_tickets_and_links_that_are_late_or_made_up_open_nothing(tmp_path: Path) -> None:
+async def test_tickets_and_links_that_are_late_or_made_up_open_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("antiphon.hub.access.admission.TICKET_SECONDS", -1.0)
     async with asyncio.timeout(DEADLINE), doors(tmp_path) as door, browser(door) as page:
         assert (await page.post("/ticket")).status_code == 401
         for body in (
@@ -271,9 +281,7 @@ async def test_tickets_and_links_that_are_late_or_made_up_open_nothing(tmp_path:
         much = b'{"code":"' + b"x" * 5000 + b'"}'
         assert (await page.post("/login", content=much)).status_code == 413
         assert (await page.get("/login")).status_code == 405
-        door.hub._core.admission.tickets.seconds = -1
-        late = door.hub._core.admission.tickets.issue(OWNER)
-        for ticket in (late, "guess", ""):
+        for ticket in (await ticket_of(door), "guess", ""):  # the first is late
             offered: Any = ["acp.v2", f"acp-ticket.{ticket or 'x'}"]
             assert (await status(door, None, subprotocols=offered))[0] == 401
         assert len(door.audit(act="connect", outcome="refused", status=401, path="/acp")) == 3
@@ -300,7 +308,7 @@ async def test_pages_from_elsewhere_and_rebound_names_get_nothing(tmp_path: Path
             assert refusal == 403  # before anything is said about tokens
         async with httpx.AsyncClient(base_url=str(page.base_url)) as script:  # no page at all
             assert (await script.post("/login", json=code)).status_code == 403
-        ticket = door.hub._core.admission.tickets.issue(OWNER)
+        ticket = await ticket_of(door)
         offered: Any = ["acp.v2", f"acp-ticket.{ticket}"]
         evil: Any = "https://evil.example"
         assert (await status(door, None, subprotocols=offered, origin=evil))[0] == 403

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -10,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from websockets.asyncio.client import connect as dial
 
-from tests.agent.talk import Talk
+from tests.agent.talk import INFO, Talk
 from tests.http.raw import Raw
 from tests.hub.running import Served, served
+from tests.hub.test_vanishing import call
 
 MIB = 2**20
 CLIENTS = 40
@@ -43,20 +46,22 @@ async def prompted(talk: Talk, session: str, text: str) -> None:
     talk.prompt(text, session, text)
     async with asyncio.timeout(DEADLINE):
         await talk.update("state_update", state="idle")
-    talk.seen.clear()
-    talk._next = 0
+    talk.forget()
 
 
 @asynccontextmanager
 async def unread_websocket(hub: Served, session: str, how: str) -> AsyncIterator[None]:
     version, method, params = JOINS[how]
-    async with hub.talk(version) as talk:
-        talk.transport.pause()
-        talk.send(
-            id="join", method=method, params={"sessionId": session, "cwd": "/", "mcpServers": [], **params}
-        )
-        yield
-        talk.transport._transport.abort()
+    bearer = {"Authorization": f"Bearer {hub.token}"}
+    link = await dial(hub.acp, additional_headers=bearer, proxy=None)
+    shape = {"clientCapabilities": {}} if version == 1 else {"info": INFO, "capabilities": {}}
+    await call(link, "initialize", protocolVersion=version, **shape)
+    link.transport.pause_reading()
+    asked = {"sessionId": session, "cwd": "/", "mcpServers": [], **params}
+    await link.send(json.dumps({"jsonrpc": "2.0", "id": "join", "method": method, "params": asked}))
+    yield
+    link.transport.abort()
+    await link.wait_closed()
 
 
 @asynccontextmanager
@@ -64,8 +69,9 @@ async def unread_stream(hub: Served, session: str, how: str) -> AsyncIterator[No
     version, method, params = JOINS[how]
     raw = Raw(int(hub.port), hub.token)
     await raw.initialize(version)
-    async with raw.socket() as (reader, writer):
-        reader._transport.pause_reading()  # type: ignore[attr-defined]
+    async with raw.socket() as (_, writer):
+        reading: Any = writer.transport  # it is one for both directions
+        reading.pause_reading()
         writer.write(raw.request("GET", headers={"Acp-Session-Id": session}))
         asked = {"sessionId": session, "cwd": "/", "mcpServers": [], **params}
         assert (await raw.post({"id": "join", "method": method, "params": asked}, session)).status == 202

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -22,6 +22,7 @@ from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.remote.websocket_server import websocket_server
 from antiphon.server.connection import ClientConnection
 from antiphon.transports.websocket import WebSocketTransport
+from tests.hub.operating import until
 from tests.requirements.marks import requirement
 
 DEADLINE = 60.0
@@ -41,26 +42,15 @@ def echo() -> Agent:
 
 
 @asynccontextmanager
-async def reachable(kind: str, left: asyncio.Semaphore) -> AsyncIterator[tuple[str, str | None]]:
-    """An agent or a hub, its address and its token; `left` is released by each client that is gone."""
-
-    def noted(serve: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-        async def serve_one(*given: Any) -> None:
-            try:
-                await serve(*given)
-            finally:
-                left.release()
-
-        return serve_one
-
+async def reachable(kind: str) -> AsyncIterator[tuple[str, str | None]]:
+    """An agent or a hub, its address and its token."""
     if kind == "hub":
         hub = Hub({"echo": echo()})
-        hub._core.serve = noted(hub._core.serve)  # type: ignore[method-assign]
         async with hub.listening():
             yield f"ws://127.0.0.1:{hub.port}/acp", hub.token
     else:
         agent = echo()
-        async with agent.serving(), websocket_server(noted(agent.serve)) as server:
+        async with agent.serving(), websocket_server(agent.serve) as server:
             yield f"ws://127.0.0.1:{server.port}/acp", None
 
 
@@ -92,13 +82,19 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(kind: str, version: 
     shape: dict[str, Any] = {"clientCapabilities": {}}
     if version == 2:
         shape = {"info": {"name": "v", "version": "1"}, "capabilities": {}}
-    left = asyncio.Semaphore(0)
-    async with asyncio.timeout(DEADLINE), reachable(kind, left) as (address, token):
+    async with asyncio.timeout(DEADLINE), reachable(kind) as (address, token):
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         async with connect(address, token=token) as stays:
             session = await stays.new_session("/")
             turn = await session.prompt("wait")  # a turn is on when they go
             before = alive()
+
+            async def left() -> bool:
+                return await attached_clients(stays) == 1
+
+            async def nothing_is_kept() -> bool:
+                return alive() == before
+
             for _ in range(5):
                 link = await dial(address, additional_headers=headers, proxy=None)
                 await call(link, "initialize", protocolVersion=version, **shape)
@@ -107,10 +103,9 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(kind: str, version: 
                 assert await attached_clients(stays) == 2
                 link.transport.abort()  # no close, no word
                 await link.wait_closed()
-                await left.acquire()
-            assert await attached_clients(stays) == 1
+                await until(left)
             del link
-            assert alive() == before
+            await until(nothing_is_kept)
             await session.cancel()
             assert (await turn.drained()).cancelled
             assert [message.text for message in session.messages] == ["wait", "wait"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from antiphon.hub.access.limits import Rate
+import pytest
+
 from tests.proxy.proxies import NAME
 from tests.proxy.stage import CLIENT, FORGERIES, INITIALIZE, Stage
 
@@ -14,7 +15,7 @@ def peers(stage: Stage, **wanted: Any) -> list[str]:
 
 
 async def test_the_audit_log_has_the_clients_address(stage: Stage) -> None:
-    link = stage.hub._core.browsers.link("")
+    link = stage.hub.login_link("")
     async with stage.client() as client:
         assert (await client.post("/acp", json=INITIALIZE)).status_code == 200
         assert (await client.get("/acp", headers={"Authorization": "Bearer wrong"})).status_code == 401
@@ -85,10 +86,14 @@ async def test_another_name_leads_nowhere(stage: Stage) -> None:
     assert not peers(stage, outcome="allowed")
 
 
-async def test_strangers_do_not_wear_out_the_log_by_changing_their_addresses(
-    stage: Stage,
-) -> None:
-    stage.hub._core.admission._strangers = Rate(5)
+@pytest.fixture
+def few_strangers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The audit log has room for five strangers in a minute."""
+    monkeypatch.setattr("antiphon.hub.access.admission.STRANGERS_PER_MINUTE", 5)
+
+
+@pytest.mark.usefixtures("few_strangers")  # before the stage is set
+async def test_strangers_do_not_wear_out_the_log_by_changing_their_addresses(stage: Stage) -> None:
     async with stage.client() as client:
         for number in range(20):
             headers = {"Authorization": "Bearer wrong", "X-Forwarded-For": f"203.0.113.{number}"}

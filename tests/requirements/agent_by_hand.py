@@ -151,6 +151,11 @@ class AgentByHand:
         self._tasks.append(task)
         return task
 
+    def initializing(self, client: Client) -> asyncio.Task[None]:
+        """Let the client send `initialize`. `connect` returns no client before it is answered, and tests of
+        the first frames need one."""
+        return self.meanwhile(client._initialize())
+
     async def new_session(self, client: Client, id: str = "s", **result: Any) -> ClientSession:
         """Let the client make a session, and answer it."""
         making = self.meanwhile(client.new_session("/site"))
@@ -206,7 +211,7 @@ async def opened(
     """A client that is connected to an agent of a version, which can do everything unless told otherwise.
     `only`: the version that the client accepts."""
     async with unopened(version=only, **options) as (client, agent):
-        initializing = agent.meanwhile(client._initialize())
+        initializing = agent.initializing(client)
         agent.answer(await agent.request("initialize"), answer or opening(version, capabilities))
         await initializing
         yield client, agent

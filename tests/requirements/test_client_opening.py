@@ -43,7 +43,7 @@ async def test_the_first_frame_offers_both_versions(
     version: int | None,
 ) -> None:
     async with unopened(version=version, name="tester", client_version="9") as (client, agent):
-        agent.meanwhile(client._initialize())
+        agent.initializing(client)
         request = await agent.request("initialize")
         asked = {"queueUpdates": True, "presence": True, "annotations": True}
         assert agent.seen == [request]
@@ -68,7 +68,7 @@ async def test_the_first_frame_offers_both_versions(
 @requirement("INIT-01", "INIT-10", "INIT-12")
 async def test_a_client_of_v1_alone_asks_for_it_in_its_own_shape() -> None:
     async with unopened(version=1, name="tester", client_version="9") as (client, agent):
-        agent.meanwhile(client._initialize())
+        agent.initializing(client)
         params = (await agent.request("initialize"))["params"]
         assert params["protocolVersion"] == 1
         assert params["clientInfo"] == OURS
@@ -80,7 +80,7 @@ async def test_a_client_of_v1_alone_asks_for_it_in_its_own_shape() -> None:
 @requirement("INIT-01")
 async def test_nothing_is_sent_before_the_answer_has_come() -> None:
     async with unopened() as (client, agent):
-        initializing = agent.meanwhile(client._initialize())
+        initializing = agent.initializing(client)
         request = await agent.request("initialize")
         with pytest.raises(LocalError):
             await client.connection.call("session/list", {})
@@ -159,7 +159,7 @@ async def test_one_version_is_spoken_from_the_answer_on(answer: dict[str, Any], 
 @requirement("INIT-26")
 async def test_a_failed_first_initialize_can_be_tried_again_on_the_same_link() -> None:
     async with unopened() as (client, agent):
-        first = agent.meanwhile(client._initialize())
+        first = agent.initializing(client)
         data = {"requested": 2, "supported": [3]}
         agent.refuse(await agent.request("initialize"), -32022, "Unsupported protocol version", **data)
         with pytest.raises(CallFailed) as failure:
@@ -167,7 +167,7 @@ async def test_a_failed_first_initialize_can_be_tried_again_on_the_same_link() -
         assert (failure.value.error.code, failure.value.error.data) == (-32022, data)
         with pytest.raises(LocalError):
             await client.connection.call("session/list", {})
-        again = agent.meanwhile(client._initialize())
+        again = agent.initializing(client)
         agent.answer(await agent.request("initialize"), opening(2))
         await again
         of = await agent.new_session(client)

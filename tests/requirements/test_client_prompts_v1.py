@@ -34,7 +34,7 @@ async def test_nothing_is_asked_before_initialize() -> None:
     async with unopened() as (client, agent):
         with pytest.raises(LocalError):
             await client.connection.call("session/new", {"cwd": "/", "mcpServers": []})
-        opening = agent.meanwhile(client._initialize())
+        opening = agent.initializing(client)
         assert (await agent.request("initialize"))["method"] == "initialize"
         assert len(agent.seen) == 1
         opening.cancel()

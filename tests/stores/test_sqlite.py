@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -202,15 +203,13 @@ async def test_a_delete_that_was_cut_short_is_finished_at_the_next_opening(tmp_p
         await store.create(session("a"))
         for seq in range(1, 201):
             await store.append("a", events(seq, seq))
-        assert store._connections is not None
-        connection = store._connections[0]
-        connection.execute("INSERT INTO deletions SELECT key FROM sessions")
-        connection.execute("DELETE FROM sessions")
-    async with SQLiteStore(path) as store:
-        assert store._connections is not None
-        reader = store._connections[1]
-        assert reader.execute("SELECT count(*) FROM batches").fetchone() == (0,)
-        assert reader.execute("SELECT count(*) FROM deletions").fetchone() == (0,)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("INSERT INTO deletions SELECT key FROM sessions")
+        file.execute("DELETE FROM sessions")
+    async with SQLiteStore(path):
+        with closing(sqlite3.connect(path)) as file:
+            assert file.execute("SELECT count(*) FROM batches").fetchone() == (0,)
+            assert file.execute("SELECT count(*) FROM deletions").fetchone() == (0,)
 
 
 async def test_a_file_of_version_1_is_read_for_ever(tmp_path: Path) -> None:
@@ -241,10 +240,9 @@ async def test_an_older_version_is_brought_up_to_date_once(tmp_path: Path, monke
     for _ in range(2):
         async with SQLiteStore(path) as store:
             assert len(await read_all(store, "sess_1")) == 3
-            assert store._connections is not None
-            reader = store._connections[1]
-            assert reader.execute("PRAGMA user_version").fetchone() == (len(sqlite_schema.MIGRATIONS),)
-            assert reader.execute("SELECT colour FROM sessions").fetchall() == [(None,)]
+        with closing(sqlite3.connect(path)) as file:
+            assert file.execute("PRAGMA user_version").fetchone() == (len(sqlite_schema.MIGRATIONS),)
+            assert file.execute("SELECT colour FROM sessions").fetchall() == [(None,)]
 
 
 async def test_a_migration_that_fails_leaves_the_old_version(tmp_path: Path, monkeypatch) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 from rich.segment import Segment
+from textual.widgets import Static
 from tools.terminal_stage import Stage
 
 from antiphon.client import ClientOptions, connect
@@ -25,6 +26,7 @@ from antiphon.tui.story.entries import PlanEntry
 from antiphon.tui.story.window import MOST
 from antiphon.tui.text.markdown import Page
 from antiphon.tui.text.palette import DARK
+from antiphon.tui.widgets.composer import CommandsPopup
 from tests.hub.running import served
 from tests.tui.conftest import scene
 
@@ -97,7 +99,7 @@ async def test_hostile_texts_are_shown_and_do_nothing_everywhere() -> None:
         await stage.rests()
         look(stage)
         stage.chat.composer.put("/")
-        await stage.until(lambda: stage.chat._popup.display)
+        await stage.until(lambda: stage.chat.query_one(CommandsPopup).display)
         look(stage)
         stage.chat.composer.put("")
         assert any(isinstance(entry, PlanEntry) for entry in stage.chat.transcript.window.entries)
@@ -147,7 +149,8 @@ async def test_hostile_questions_and_forms_are_shown_whole_and_do_nothing() -> N
         await stage.until(lambda: stage.chat.card.display)
         await stage.pilot.pause()
         look(stage)
-        assert "[@click=app.quit]press[/]" in str(stage.chat.card._about.content)
+        shown = [str(static.content) for static in stage.chat.card.query(Static)]
+        assert any("[@click=app.quit]press[/]" in text for text in shown)
         await stage.pilot.press("2")
         await stage.rests()
         await stage.write("form")
