@@ -9,8 +9,8 @@ from tools.shape import Shape, measure
 
 BOUNDS = {
     "lines without generated code": 65_400,
-    "modules in one package": 21,
-    "gerund modules": 3,
+    "modules in one package": 20,
+    "gerund modules": 1,
     "deepest inheritance chain": 2,
     "modules in one import cycle": 0,
     "public functions with more than 8 parameters": 0,

@@ -76,7 +76,8 @@ def is_quiet(session: ServedSession) -> bool:
     """Whether nothing of a session is open."""
     fold, worker = session.fold, worker_of(session)
     return not (
-        fold.turn is not None
+        session.new  # the client that begins it is not attached yet
+        or fold.turn is not None
         or fold.background
         or fold.questions.open
         or fold.prompts.queued

@@ -173,7 +173,7 @@ class Engine:
             await asyncio.sleep(0.1)
 
     async def _answered(self, request: Awaitable[T]) -> T:
-        """Wait for the answer to a request. Raises `TimeoutError` if none comes, or the connection is lost."""
+        """Wait for the answer to a request. Raises `TimeoutError` also if the connection is lost."""
         async with asyncio.timeout(REQUEST) as wait:
             self._waits.add(wait)
             try:
