@@ -160,7 +160,7 @@ async def test_what_is_queued_while_the_agent_is_away_is_there_once(way_of: str)
     worker = Worker()
     async with reached(worker, way_of) as (client, way):
         session = await client.new_session("/")
-        if not session.can_queue:
+        if not session.queue.available:
             return  # there is no queue for such a client
         way.closed = True
         way.cut()

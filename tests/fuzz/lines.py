@@ -34,7 +34,9 @@ def check(data: bytes) -> str:
         size = chance.choice((1, 2, 7, bound, 300, 5000))
         found += splitter.feed(stream[at : at + size])
         at += size
-        if splitter._held > bound + 1 or len(splitter._head) + len(splitter._tail) > 1 << 13:
+        discarded = splitter._discarded
+        kept = 0 if discarded is None else len(discarded._head) + len(discarded._tail)
+        if sum(map(len, splitter._parts)) > bound + 1 or kept > 1 << 13:
             raise Broken("more is held than the bound allows")
     found += splitter.end()
     whole = LineSplitter(bound=bound)

@@ -59,7 +59,7 @@ class Framed(MemoryTransport):
     prepared = 0
 
     def send_framed(self, data: bytes) -> None:
-        if self._outbox.clear_way():
+        if self._outbox.flush_before_write():
             frames = data.split(b"\n")[:-1]
             self.prepared += len(frames)
             self._write(frames)

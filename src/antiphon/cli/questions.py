@@ -146,7 +146,7 @@ class Answers(Permissions):
 def choose(permission: Permission, typed: str) -> v2.PermissionOption | None:
     """Return the option that was typed: its number, `y` (allow once), `n`, or the beginning of its name."""
     word = typed.casefold()
-    if word.isdigit():
+    if word.isdecimal() and len(word) < 5:
         return permission.options[int(word) - 1] if 0 < int(word) <= len(permission.options) else None
     if word in YES:
         return permission.allow()
@@ -262,7 +262,7 @@ def read(field: Field, typed: str) -> Any:
 
 
 def _choice(options: tuple[Option, ...], typed: str) -> str:
-    if typed.isdecimal() and 0 < int(typed) <= len(options):
+    if typed.isdecimal() and len(typed) < 5 and 0 < int(typed) <= len(options):
         return options[int(typed) - 1].value
     word = typed.casefold()
     named = [option.value for option in options if word in (option.title.casefold(), option.value.casefold())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -33,6 +34,8 @@ from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.version import META_KEY, Extras
+
+logger = logging.getLogger("antiphon.live")
 
 NOT_KEPT = v2.Error(
     code=v2.ErrorCode.INTERNAL_ERROR, message="The session cannot be kept", data={"reason": "store"}
@@ -231,6 +234,12 @@ class AttachmentWriter:
             await attachment.follow(begin=begin)
         except (StoreError, SessionUnknown):
             self._fail()
+        except LinkLost:
+            raise
+        except Exception:
+            # What cannot be written for this client concerns it alone. It must not wait for answers for ever.
+            logger.exception("attachment failed: session %s", self._live.session_id)
+            self.pending.fail(AntiphonError().to_wire())
 
     def _fail(self) -> None:
         """End the open turn and answer every prompt, because the store has failed. Events that were not

@@ -68,7 +68,7 @@ def _can_paint() -> bool:
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
         return False
     columns = os.environ.get("COLUMNS", "")  # rich uses it, even if it is 0
-    if columns.isdigit() and int(columns) < NARROWEST:
+    if columns.isdecimal() and len(columns) < 5 and int(columns) < NARROWEST:
         return False
     return os.get_terminal_size(sys.stdout.fileno()).columns >= NARROWEST
 

@@ -56,5 +56,6 @@ class EventQueue(Generic[T]):
         self._entries.put_nowait(None)
 
     async def watch(self) -> AsyncIterator[T]:
-        while (entry := await self._entries.get()) is not None:
-            yield entry
+        # A list that is emptied before the yield: a variable would hold the entry while the watcher waits.
+        while (taken := [await self._entries.get()]) != [None]:
+            yield taken.pop()  # type: ignore[misc]  # only the end is None

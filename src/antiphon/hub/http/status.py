@@ -66,7 +66,7 @@ def _lines(hub: Source) -> Iterator[str]:
     if hub.http is not None:
         yield from _metric("http_connections", "ACP connections over HTTP streams.", hub.http.connections)
         yield from _metric("http_streams", "Open HTTP streams.", hub.http.streams)
-        yield from _answered(hub.http.request_counts)
+        yield from _answered(hub.http.counts)
         ended = "Sockets that were closed because of an exception."
         yield from _metric("socket_failures_total", ended, hub.http.faults.total, kind="counter")
     yield from _process()

@@ -37,6 +37,6 @@ def read_target(target: Target) -> Target:
 def read_address(address: str) -> tuple[str, int]:
     """`HOST:PORT`, or only one of them."""
     host, _, port = address.rpartition(":")
-    if not port.isdigit() or int(port) > 65535:
+    if not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65535:
         raise LocalError(f"{address!r} is no address to serve at: it looks like 127.0.0.1:8642")
     return host.strip("[]") or "127.0.0.1", int(port)
