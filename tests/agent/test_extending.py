@@ -10,6 +10,8 @@ import pytest
 from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.client import connect
 from antiphon.errors import CallFailed, InvalidParams, LocalError, MethodNotFound
+from antiphon.stores import Batch, MemoryStore
+from tests.agent.talk import session as talking
 from tests.requirements.marks import requirement
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -143,3 +145,29 @@ async def test_nothing_is_called_that_the_protocol_could_have() -> None:
             await client.notify_extension("session/odd")
         with pytest.raises(LocalError):
             client.extension("session/odd")
+
+
+class CommitsLate(MemoryStore):
+    """Commits a batch after a moment, as a busy disk does."""
+
+    async def append(self, session_id: str, batch: Batch, **patch: Any) -> None:
+        await asyncio.sleep(0.05)
+        await super().append(session_id, batch, **patch)
+
+
+@VERSIONS
+async def test_an_answer_comes_behind_the_updates_that_were_sent_before_it(version: int) -> None:
+    agent = Agent("late", store=CommitsLate())
+
+    @agent.on_prompt
+    async def nothing(turn: AgentTurn) -> None: ...
+
+    @agent.extension("_example/rename")
+    async def rename(params: Any, session: AgentSession | None) -> str:
+        assert session is not None
+        await session.set_title("renamed")
+        return "done"
+
+    async with asyncio.timeout(DEADLINE), talking(agent, version) as (talk, session_id):
+        assert await talk.call("x", "_example/rename", sessionId=session_id) == "done"
+        assert "renamed" in str(talk.updates())

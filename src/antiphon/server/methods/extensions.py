@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from antiphon.connection.sessions import session_of
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 
@@ -12,6 +13,9 @@ from antiphon.server.session import ServedSession
 async def call(request: Request) -> Any:
     find, method = partial(_session, request), request.inbound.method
     result = await request.server.call_extension(find, method, request.params)
+    voice = request.client.voices.get(session_of(request.params) or "")
+    if voice is not None:
+        await voice.caught_up()  # the answer comes behind the updates that the agent sent before it
     request.answer(result)  # `null` is a result like any other
     return result
 
