@@ -47,9 +47,6 @@ class Claims:
             except StoreError as error:
                 logger.warning("lease not renewed: %s", error)
 
-    def holds(self, key: str) -> bool:
-        return key in self._held
-
     async def take(self, session_id: str, key: str, owner: str) -> str | None:
         """Claim a session. Returns the claim; `None` if this store has it already under the same owner."""
         held = self._held.get(key)

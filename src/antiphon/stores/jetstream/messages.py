@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -98,7 +98,3 @@ def new_nonce() -> str:
 
 def new_key() -> str:
     return secrets.token_hex(12)
-
-
-def encode(value: Any) -> bytes:
-    return msgspec.json.encode(value)

@@ -17,7 +17,7 @@ from antiphon.errors import StaleWriter, StoreCorrupt
 from antiphon.stores.base import Parts
 from antiphon.stores.jetstream.engine import Engine, Unconfirmed, WrongSequence
 from antiphon.stores.jetstream.layout import PIECE_BYTES
-from antiphon.stores.jetstream.messages import SnapshotHead, encode, join, new_nonce, split
+from antiphon.stores.jetstream.messages import SnapshotHead, join, new_nonce, split
 from antiphon.stores.jetstream.pieces import read_pieces, write_pieces
 
 SLACK = 4 * 1024 * 1024
@@ -126,7 +126,9 @@ class SessionSnapshot:
     async def _write(
         self, upto: int, parts: Mapping[str, bytes | None], *, journal_seq: int, whole: bool = False
     ) -> int:
-        table = encode([(name, None if part is None else len(part)) for name, part in parts.items()])
+        table = msgspec.json.encode(
+            [(name, None if part is None else len(part)) for name, part in parts.items()]
+        )
         body = b"".join((table, *(part for part in parts.values() if part is not None)))
         pieces = await write_pieces(self._engine, self._subject, body)
         nonce = new_nonce()
