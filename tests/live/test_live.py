@@ -265,6 +265,40 @@ async def test_a_replay_and_what_follows_it_have_no_gap_and_no_overlap() -> None
             assert "".join([*begun, *texts(client.events)]) == "abc"
 
 
+class Drained(Client):
+    """A client that always has room, and counts how often it is asked for some."""
+
+    asked = 0
+
+    async def drain(self) -> None:
+        self.asked += 1
+        assert self.asked < 100, "the loop is never given back while events are not committed"
+
+
+async def test_a_client_that_comes_back_by_its_cursor_waits_for_events_that_are_not_committed() -> None:
+    store, client = Gated(), Drained()
+    async with await create(store) as live:
+        cursor = live.emit([chunk("a")])
+        await live.durable()
+        store.gate.clear()
+        last = live.emit([chunk("b")])
+        attachment = Attachment(live, client.write, client, cursor=cursor)
+
+        async def begin() -> None:
+            await attachment.catch_up(last)
+
+        task = asyncio.ensure_future(attachment.follow(begin=begin))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert client.events == []
+        assert not task.done()
+        store.gate.set()
+        await client.until(last)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert texts(client.events) == ["b"]
+
+
 async def test_a_client_that_stops_reading_holds_up_nobody_and_catches_up_from_the_store() -> None:
     slow, quick, store = Client(), Client(), Gated()
     async with await create(store) as live, following(live, slow), following(live, quick):

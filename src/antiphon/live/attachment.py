@@ -52,7 +52,8 @@ class Attachment:
             await asyncio.shield(self._moved)
 
     async def catch_up(self, seq: int) -> None:
-        """Write the committed events up to `seq`, and no more."""
+        """Write the events up to `seq`, once they are committed, and no more."""
+        await self._live.durable(seq)
         while self.cursor < seq:
             self._take_all(await self._live.journal.stretches(self.cursor), upto=seq)
             await self._room.drain()
