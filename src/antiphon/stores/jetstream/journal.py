@@ -1,7 +1,7 @@
 """SessionJournal: the journal and the record of one session, as messages of one subject.
 
 A message is one batch. Every write names the message that it follows, so a writer that missed one is refused
-by the server. Claiming a session writes a message too: whoever held the claim before cannot append after it.
+by the server. Claiming a session writes a message too: its previous owner cannot append after it.
 """
 
 from __future__ import annotations
