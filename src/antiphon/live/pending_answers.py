@@ -61,6 +61,13 @@ class PendingAnswers:
         answered = self._answered[inbound] = asyncio.get_running_loop().create_future()
         return answered
 
+    def forget(self, message_id: str, inbound: Inbound) -> None:
+        """Do not answer a prompt after all: it was refused, or it is answered otherwise."""
+        waiting = [one for one in self._waiting.pop(message_id, ()) if one is not inbound]
+        if waiting:
+            self._waiting[message_id] = waiting
+        self._answered.pop(inbound, None)
+
     def recognize(self, entry: Entry) -> None:
         """Note a prompt that this client sent over an earlier connection. A v1 client does not get its
         message, even if the prompt is accepted before the client asks for it again."""

@@ -11,11 +11,23 @@ from msgspec import Raw
 
 from antiphon.engine.events import NOTHING, AnyBody, QuestionClosed, QuestionOpened
 from antiphon.engine.json_values import encode
-from antiphon.engine.questions import CREATE_ELICITATION, Elicited, Question, counted, elicitation_of, mode_of
+from antiphon.engine.prompt_states import PRECONDITION_FAILED
+from antiphon.engine.questions import (
+    CREATE_ELICITATION,
+    Elicited,
+    Question,
+    QuestionState,
+    counted,
+    elicitation_of,
+    mode_of,
+)
 from antiphon.engine.session import Session
+from antiphon.errors import InvalidParams, InvalidResult, RequestError, ResourceNotFound
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.codec import codec
+from antiphon.server.operations import AnswerQuestion
 
 logger = logging.getLogger("antiphon.server")
 
@@ -113,7 +125,7 @@ class Questions:
     ) -> None:
         """Commit the answer of a client; only the first one counts.
 
-        voice: its attachment; `by` and `credential` name a client that is not attached
+        voice: its attachment; `by` and `credential` name a client that is not attached here
         """
         if voice is not None and not voice.counts():
             return  # the question waits for other clients
@@ -131,6 +143,27 @@ class Questions:
             self.credential = credential if voice is None else voice.credential
             self._emit(events)
             self._answering = self.credential = None
+
+    def answer_by_id(self, asked: AnswerQuestion) -> None:
+        """Commit an answer in v2's words. Raises `InvalidParams` for one that does not fit the question, and
+        `RequestError` if the question is not open any more."""
+        question = self._fold.questions.get(asked.question_id)
+        if question is None:
+            raise unknown_question()
+        if question.state is QuestionState.OPEN:
+            answer = None if asked.result is None else _read(question, asked.result)
+            here = (voice for voice in self._attached() if asked.by is not None and voice.who == asked.by)
+            self.answer(
+                question.question_id,
+                answer,
+                next(here, None),
+                by=asked.by,
+                credential=asked.credential,
+                operation_id=asked.operation_id,
+            )
+        elif asked.operation_id is None or asked.operation_id != question.operation_id:
+            over = {"reason": f"already_{question.state}"}
+            raise RequestError(PRECONDITION_FAILED, "The question is not open any more", data=over)
 
     def _elicitation_result(
         self,
@@ -157,3 +190,25 @@ class Questions:
         """Put the open questions to clients that were not asked: the one that was to answer may have left."""
         for voice in self._attached():
             voice.ask(self._fold.questions.open)
+
+
+def unknown_question() -> ResourceNotFound:
+    return ResourceNotFound("no such question", data={"reason": "unknown_question"})
+
+
+def _read(question: Question, given: bytes) -> Any:
+    """Return the answer as the request would have been answered. Raises `InvalidParams` for one that does not
+    fit the question."""
+    try:
+        result = codec(2).result(question.method, given)
+    except InvalidResult as error:
+        raise InvalidParams(error.detail) from None
+    if question.method == CREATE_ELICITATION:
+        request = elicitation_of(question)
+        if request is None or counted(request, result) is None:
+            raise InvalidParams("the answer does not fit what is asked")  # ELIC-17
+        return result
+    outcome = result.outcome
+    if isinstance(outcome, v2.SelectedPermissionOutcome) and question.chosen(encode(result)) is None:
+        raise InvalidParams(f"{outcome.option_id!r} is not one of the options of the question")
+    return outcome

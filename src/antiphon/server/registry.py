@@ -249,7 +249,7 @@ class SessionRegistry:
             session = await self._enter(live)
             session.emit(session.fold.interrupt())  # nothing that was previewed changes by that
             if voice is not None:
-                voice.pin(live, session.questions.answer, history=True)
+                voice.pin(live, session.control.answer, history=True)
             session.emit(session.worker.news())  # after the replay, which may have shown older news
             return session
 

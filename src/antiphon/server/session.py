@@ -68,7 +68,9 @@ class ServedSession:
         """Everything that runs for the session. It ends with the session."""
         self.questions = Questions(live.fold, self.emit, self.attached)
         self.worker = make_worker(self)
-        self.control = SessionControl(self, self.emit, self.questions, self.worker)
+        self.control = SessionControl(
+            self, self.emit, live.durable, live.now, questions=self.questions, worker=self.worker
+        )
 
     @property
     def fold(self) -> Session:

@@ -56,7 +56,7 @@ from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.updates import TextChunk
 from antiphon.schema.version import without_ours
 from antiphon.schema.wire import Unknown
-from antiphon.server.methods.annotations import annotation_id
+from antiphon.server.annotations import annotation_id
 from antiphon.server.offer import ALWAYS, CONTENT
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession

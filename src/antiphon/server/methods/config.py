@@ -10,6 +10,7 @@ from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
 from antiphon.schema.v1.models import SetSessionModelResponse
 from antiphon.schema.version import without_ours
+from antiphon.server.operations import Configure
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import options_of
@@ -47,7 +48,9 @@ async def _set_v1(request: Request, upgrade: Callable[[Any, list[v2.SessionConfi
 
 
 async def _set(session: ServedSession, wanted: Wanted) -> None:
-    await session.control.configure(wanted.config_id, wanted.value, without_ours(wanted.meta))
+    await session.control.perform(
+        Configure(option_id=wanted.config_id, value=wanted.value, meta=without_ours(wanted.meta))
+    )
 
 
 async def _as_written(request: Request, session: ServedSession) -> list[v2.SessionConfigOption]:

@@ -78,7 +78,7 @@ def enter(
             session_id=v2.SessionId(session.id),
             config_options=list(said.config_options),
             available_commands=[] if again and client.v1 else list(said.commands),
-            meta={**session.opened_meta, **(voice.joined(session.worker.introduction) or {})} or None,
+            meta={**session.opened_meta, **(voice.joined(session.control.introduction) or {})} or None,
         )
     )
     request.answer(result)
@@ -131,7 +131,7 @@ async def join(
         v2.ResumeSessionResponse(
             config_options=options_of(session.fold),
             available_commands=[] if shown else commands_of(session.fold),
-            meta=voice.joined(session.worker.introduction),
+            meta=voice.joined(session.control.introduction),
         ),
         loaded=loaded,
     )

@@ -7,14 +7,15 @@ from typing import Any
 
 from antiphon.bridge.upgrade import requests as upward
 from antiphon.engine.events import RequestId
-from antiphon.engine.prompts import Entry, Outcome
-from antiphon.errors import InvalidParams, RequestCancelled, RequestError
+from antiphon.engine.prompts import Entry, raw_content
+from antiphon.errors import AntiphonError, InvalidParams, RequestCancelled
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema.antiphon.prompts import CancelMeta, Delivery, PromptMeta
 from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.version import without_ours
-from antiphon.schema.wire import Unknown
+from antiphon.server.ids import new_id
+from antiphon.server.operations import Abandon, Cancel, CancelTerminal, CancelToolCall, Submit
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 
@@ -30,57 +31,48 @@ async def prompt(request: Request) -> Any:
     voice, session = request.attached(request.params.session_id)
     control = session.control
     wanted = request.upgraded(upward.prompt)
-    accepted = session.worker.accepted
-    for block in wanted.prompt:
-        if not isinstance(block, accepted):
-            kind = block.get("type") if isinstance(block, Unknown) else type(block).__struct_config__.tag
-            raise InvalidParams(f"content of type {kind!r} is not accepted")  # PROMPT-V2-09, CONT-08
+    control.check_content(wanted.prompt)
     ours = read_meta(PromptMeta, wanted.meta)
-    if ours.delivery is Delivery.AGENT and not session.worker.inserts:  # only a hub leaves it to its agent
+    if ours.delivery is Delivery.AGENT and not control.inserts:  # only a hub leaves it to its agent
         raise InvalidParams("`delivery` 'agent' is not offered")
-    outcome = control.submit(
-        wanted.prompt,
+    known = None if ours.operation_id is None else session.fold.prompts.of_operation(ours.operation_id)
+    message_id = new_id("msg") if known is None else known.message_id
+    asked = Submit(
+        message_id=message_id,
+        content=raw_content(wanted.prompt),
         delivery=ours.delivery or request.server.offer.busy,
         operation_id=ours.operation_id,
         sender=voice.who,
         meta=without_ours(wanted.meta),  # OBS-01
         request_id=_kept_id(inbound.id),
-        policy=client.policy,
     )
-    entry = accepted_entry(outcome)
-    message_id = entry.message_id
-    if entry.settled and await _answered_again(session, voice, entry, inbound):
+    if known is not None and known.settled and await _answered_again(session, voice, known, inbound):
         return None
+    # The attachment answers, at the place in the stream where the answer is true.
     answered = voice.prompted(message_id, inbound)
     session.prompters[message_id] = client
-    control.emit(session.fold.prompts.resume())  # to ask again is to want it, too
-    control.advance()
     try:
-        # The attachment answers, at the place in the stream where the answer is true.
+        found = await control.perform(asked, client.policy)
+        if found != message_id:  # another server had this operation before
+            voice.pending.forget(message_id, inbound)
+            entry = session.fold.prompts.get(found)
+            if entry is not None and entry.settled and await _answered_again(session, voice, entry, inbound):
+                return None
+            answered = voice.prompted(found, inbound)
         await asyncio.shield(answered)
     except asyncio.CancelledError:
         if not inbound.cancelled:
             raise  # a lost connection withdraws nothing
-        withdrawn = session.fold.prompts.withdraw(message_id)  # PROMPT-V2-33
-        control.emit(withdrawn.events)
-        if withdrawn.refusal is None:
+        if await control.perform(Abandon(message_id=message_id, cancel_turn=client.v1)):
             raise
-        control.take_back(message_id, cancel_turn=client.v1)
         # Taken already, by a v1 client: its turn is cancelled, and answered as that (PROMPT-V1-14).
-        control.cancel(message_id=message_id)
         await asyncio.shield(answered)
+    except AntiphonError:
+        voice.pending.forget(message_id, inbound)
+        raise
     finally:
         session.prompters.pop(message_id, None)
     return None
-
-
-def accepted_entry(outcome: Outcome) -> Entry:
-    """Return the entry that a command on the queue led to. Raises `RequestError` for a refusal."""
-    if outcome.refusal is not None:
-        error = outcome.refusal.to_wire()
-        raise RequestError(error.code, error.message, data=error.data)
-    assert outcome.entry is not None
-    return outcome.entry
 
 
 def cancel(request: Request) -> None:
@@ -91,10 +83,9 @@ def cancel(request: Request) -> None:
     if session.subagent_of is not None and not session.cancellable:
         return  # SUB-02
     ours = read_meta(CancelMeta, params.meta)
-    if ours.operation_id in session.fold.operations:
-        return  # the turn that it was meant for is over, and another one is at work now
-    session.control.emit(session.fold.operations.done(ours.operation_id))
-    session.control.cancel(message_id=ours.message_id, meta=without_ours(params.meta))
+    session.control.cancel(
+        Cancel(message_id=ours.message_id, operation_id=ours.operation_id, meta=without_ours(params.meta))
+    )
 
 
 def mcp_message(request: Request) -> None:
@@ -102,13 +93,15 @@ def mcp_message(request: Request) -> None:
 
 
 async def cancel_tool_call(request: Request) -> Any:
-    _, session = request.attached(request.params.session_id)
-    return _cancelled(session.worker.cancel_tool_call(request.params.tool_call_id))
+    params = request.params
+    _, session = request.attached(params.session_id)
+    return _cancelled(await session.control.perform(CancelToolCall(tool_call_id=params.tool_call_id)))
 
 
 async def cancel_terminal(request: Request) -> Any:
-    _, session = request.attached(request.params.session_id)
-    return _cancelled(session.worker.cancel_terminal(request.params.terminal_id))
+    params = request.params
+    _, session = request.attached(params.session_id)
+    return _cancelled(await session.control.perform(CancelTerminal(terminal_id=params.terminal_id)))
 
 
 def _cancelled(done: bool) -> dict[str, Any]:
