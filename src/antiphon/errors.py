@@ -15,11 +15,11 @@ __all__ = [
     "AntiphonError", "AuthRequired", "CallFailed", "CannotAsk", "CursorInvalid", "ErrorObject",
     "EventRefused", "Forbidden", "FormInvalid", "IconFailed", "InvalidParams", "InvalidRequest",
     "InvalidResult", "LaneMisuse", "LaneOverflow", "LinkLost", "LinkRefused", "LocalError", "LoginFailed",
-    "McpError", "MethodNotFound", "ParseError", "RemoteError", "RequestCancelled", "RequestError",
-    "ResourceNotFound", "SessionClaimed", "SessionDamaged", "SessionExists", "SessionTooNew",
-    "SessionUnknown", "SpawnFailed", "StaleWriter", "StdioClosed", "StoreBusy", "StoreCorrupt",
-    "StoreError", "StoreFull", "StoreTooNew", "TooComplex", "TooDeep", "TooLarge", "TooManyValues",
-    "UnsupportedVersion",
+    "McpError", "MethodNotFound", "NobodyAnswers", "ParseError", "RemoteError", "RequestCancelled",
+    "RequestError", "ResourceNotFound", "SessionClaimed", "SessionDamaged", "SessionExists",
+    "SessionTooNew", "SessionUnknown", "SpawnFailed", "StaleWriter", "StdioClosed", "StoreBusy",
+    "StoreCorrupt", "StoreError", "StoreFull", "StoreTooNew", "TooComplex", "TooDeep", "TooLarge",
+    "TooManyValues", "UnsupportedVersion",
 ]  # fmt: skip
 
 
@@ -301,6 +301,14 @@ class StoreFull(StoreError):
 
 class StoreBusy(StoreError):
     """Another process locked the file of the store for too long."""
+
+
+class NobodyAnswers(StoreError):
+    """No store serves requests under an id: its process has ended or has lost its connection."""
+
+    def __init__(self, store_id: str) -> None:
+        super().__init__(f"store {store_id} does not answer: it is closed or not connected")
+        self.store_id = store_id
 
 
 class StoreCorrupt(StoreError):

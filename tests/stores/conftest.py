@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from tests.stores.nats_servers import SERVER, NatsCluster, one_server, three_servers
@@ -13,7 +14,7 @@ from antiphon.stores import JetStreamOptions
 MakeOptions = Callable[..., JetStreamOptions]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of one server."""
     if SERVER is None:
@@ -36,9 +37,7 @@ def apart() -> MakeOptions:
     """Makes options of an installation that no other test uses."""
     numbers = itertools.count()
 
-    def make(*, replicas: int = 1, lease: float = 10.0, patience: float = 30.0) -> JetStreamOptions:
-        return JetStreamOptions(
-            name=f"test{next(numbers)}", shards=2, replicas=replicas, lease=lease, patience=patience
-        )
+    def make(**options: Any) -> JetStreamOptions:
+        return JetStreamOptions(name=f"test{next(numbers)}", shards=2, **options)
 
     return make

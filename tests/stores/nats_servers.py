@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -18,11 +19,17 @@ STARTS_WITHIN = 30.0
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that are free now."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Ports that are free now, below those that the system gives to connections: a server that was killed
+    finds its port free again."""
+    sockets: list[socket.socket] = []
     try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
+        while len(sockets) < count:
+            each = socket.socket()
+            try:
+                each.bind(("127.0.0.1", random.randint(20_000, 32_000)))
+                sockets.append(each)
+            except OSError:
+                each.close()
         return [each.getsockname()[1] for each in sockets]
     finally:
         for each in sockets:
@@ -64,6 +71,12 @@ class NatsServer:
                     raise AssertionError(f"nats-server did not start: {self._log.read_text()}") from None
                 time.sleep(0.02)
 
+    def ensure(self) -> None:
+        """Start it, unless it runs."""
+        if self._process is None:
+            self.start()
+            self.wait()
+
     def kill(self, number: int = signal.SIGKILL) -> None:
         if self._process is not None:
             self._process.send_signal(number)
@@ -82,7 +95,9 @@ class NatsCluster:
                 folder,
                 f"n{n}",
                 ports[n],
-                f'cluster {{ name: local, listen: "127.0.0.1:{ports[count + n]}", routes: [{routes}] }}',
+                # Clients stay with the addresses that they were given: there may be proxies in between.
+                f'cluster {{ name: local, listen: "127.0.0.1:{ports[count + n]}", routes: [{routes}]\n'
+                "no_advertise: true }",
             )
             for n in range(count)
         ]

@@ -18,14 +18,16 @@ from nats.aio.client import Client
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js import JetStreamContext
 from tests.stores.conftest import MakeOptions
-from tests.stores.nats_servers import NatsCluster, free_ports, one_server
+from tests.stores.nats_servers import NatsCluster, NatsServer, free_ports, one_server
 
 from antiphon.errors import LocalError, SessionClaimed, StoreError, StoreFull
-from antiphon.stores import Batch, JetStreamOptions, JetStreamStore, RecordPatch, Store
+from antiphon.stores import Batch, JetStreamOptions, JetStreamStore, Page, RecordPatch, Store
 from antiphon.testing import check_damaged_store, check_shared_store, check_store
 from antiphon.testing.store_samples import events, read_all, session
 
 DEADLINE = 60.0
+SIZES = (1, 1, 1, 200_000, 600_000)
+"""Of events: one that fits into a message, many of which do not fit into memory, and one in pieces."""
 
 
 def make(address: str, options: Callable[[], JetStreamOptions]):
@@ -114,6 +116,65 @@ async def test_reading_begins_anywhere_in_a_long_journal_of_another_store(
         for after in (0, 1, 1499, 2999, 3000, 2, 2500):
             expected = list(events(after + 1, 3000).events) if after < 3000 else []
             assert await read_all(reader, "a", after=after) == expected, f"after {after}"
+
+
+async def test_what_a_waiting_reader_has_received_is_read_without_the_servers(
+    tmp_path: Path, apart: MakeOptions
+) -> None:
+    server, options = NatsServer(tmp_path, "alone", free_ports(1)[0]), apart()
+    address = f"nats://127.0.0.1:{server.port}"
+    server.start()
+    server.wait()
+    try:
+        async with JetStreamStore(address, options) as writer, JetStreamStore(address, options) as reader:
+            await writer.create(session("a"), batch=events(1, 3))
+            waiting = asyncio.ensure_future(reader.grown("a", 3))
+            done, _ = await asyncio.wait([waiting], timeout=0.5)
+            assert not done
+            await writer.append("a", events(4, 6))
+            assert await waiting == 6
+            server.kill()
+            async with asyncio.timeout(DEADLINE / 4):
+                page = await reader.read("a", 4)
+            assert page == Page((events(5, 6),), cursor=6, last=6)
+    finally:
+        server.kill()
+
+
+async def test_readers_that_wait_get_every_event_once_in_order(nats: str, apart: MakeOptions) -> None:
+    options, chance, last = apart(), random.Random(11), 2000
+    async with JetStreamStore(nats, options) as writer, JetStreamStore(nats, options) as reader:
+        await writer.create(session("a"))
+
+        async def write() -> None:
+            seq = 1
+            while seq <= last:
+                upto = min(last, seq + chance.choice((0, 2, 40)))
+                batch = Batch(seq, (*events(seq, upto).events[:-1], b'"%s"' % (b"x" * chance.choice(SIZES))))
+                patch = RecordPatch(title=f"{seq}") if chance.random() < 0.2 else None
+                await writer.append("a", batch, record=patch)
+                written.extend(batch.events)
+                seq = upto + 1
+
+        async def follow() -> list[bytes]:
+            found: list[bytes] = []
+            while len(found) < last:
+                await reader.grown("a", len(found))
+                if chance.random() < 0.2:
+                    await reader.get("a")  # learns of the end of the journal before the follower does
+                limit = chance.choice((1, 1000, 1 << 20))
+                found += await read_page(len(found), limit)
+            return found
+
+        async def read_page(after: int, limit: int) -> list[bytes]:
+            page = await reader.read("a", after, limit_bytes=limit)
+            assert page.batches[0].first == after + 1
+            return [event for batch in page.batches for event in batch.events]
+
+        written: list[bytes] = []
+        async with asyncio.timeout(DEADLINE):
+            _, *found = await asyncio.gather(write(), *(follow() for _ in range(3)))
+    assert all(each == written for each in found)
 
 
 async def test_a_snapshot_that_changes_often_is_written_anew(nats: str, apart: MakeOptions) -> None:
@@ -409,7 +470,7 @@ async def test_a_server_that_is_too_old_is_refused(apart: MakeOptions) -> None:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         address = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        with pytest.raises(StoreError, match=r"NATS server 2\.9 is too old: 2\.11 or newer is needed"):
+        with pytest.raises(StoreError, match=r"NATS server 2\.9 at \S+ is too old: 2\.11 or newer is needed"):
             await JetStreamStore(address, apart()).open()
 
 
@@ -451,3 +512,47 @@ async def test_a_user_without_the_right_password_is_refused(tmp_path: Path, apar
 def test_an_option_out_of_range_is_refused(wrong: dict, message: str) -> None:
     with pytest.raises(LocalError, match=message):
         JetStreamOptions(**wrong)
+
+
+async def test_a_store_tells_how_many_servers_really_keep_it(
+    nats_cluster: NatsCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, three = (JetStreamOptions(name="made", shards=1, replicas=replicas) for replicas in (1, 3))
+    async with JetStreamStore(nats_cluster.address, one) as store:
+        assert store.replicas == 1
+    async with JetStreamStore(nats_cluster.address, three) as store:
+        assert store.replicas == 1
+    assert "streams of made exist with replicas: 1, asked for: 3" in caplog.text
+
+
+async def test_a_store_that_may_not_make_streams_makes_none(nats: str) -> None:
+    options = JetStreamOptions(name="absent", create=False)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="no sessions under the name 'absent'"):
+            await JetStreamStore(nats, options).open()
+
+
+# --- notes --------------------------------------------------------------------------------------------
+
+
+async def test_all_stores_have_the_same_notes(nats: str, apart: MakeOptions) -> None:
+    options = apart()
+    async with (
+        asyncio.timeout(DEADLINE),
+        JetStreamStore(nats, options) as one,
+        JetStreamStore(nats, options) as other,
+    ):
+        assert await one.notes("colours") == []
+        await one.add_note("colours", "sky", b"blue")
+        await other.add_note("colours", "sky", b"green")  # it is there
+        await other.add_note("sizes", "sky", b"large")
+        assert await one.notes("colours") == await other.notes("colours") == [b"blue"]
+        await other.replace_note("colours", "sky", b"grey", seconds=1)
+        assert await one.notes("colours") == [b"grey"]
+        left = await one.notes("colours")
+        while left:  # until the server removes it
+            await asyncio.sleep(0.05)
+            left = await one.notes("colours")
+        assert await one.notes("sizes") == [b"large"]
+        with pytest.raises(LocalError, match="key must be"):
+            await one.add_note("colours", "a.b", b"")

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from antiphon.stores.jetstream.layout import JetStreamOptions
     from antiphon.stores.jetstream.store import JetStreamStore
     from antiphon.stores.memory import MemoryStore
+    from antiphon.stores.shared import Claim, Owner, Peer, SharedStore, StreamStatus
     from antiphon.stores.sqlite.glance import glance
     from antiphon.stores.sqlite.store import SQLiteStore
 
 __all__ = [
-    "PAGE_BYTES", "Batch", "JetStreamOptions", "JetStreamStore", "Listing", "MemoryStore", "Page", "Parts",
-    "RecordPatch", "SQLiteStore", "SessionRecord", "Store", "glance",
+    "PAGE_BYTES", "Batch", "Claim", "JetStreamOptions", "JetStreamStore", "Listing", "MemoryStore", "Owner",
+    "Page", "Parts", "Peer", "RecordPatch", "SQLiteStore", "SessionRecord", "SharedStore", "Store",
+    "StreamStatus", "glance",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
     "base": ("PAGE_BYTES", "Batch", "Listing", "Page", "Parts", "RecordPatch", "SessionRecord",
@@ -31,6 +33,7 @@ __getattr__ = lazy_names(__name__, {
     "jetstream.layout": ("JetStreamOptions",),
     "jetstream.store": ("JetStreamStore",),
     "memory": ("MemoryStore",),
+    "shared": ("Claim", "Owner", "Peer", "SharedStore", "StreamStatus"),
     "sqlite.store": ("SQLiteStore",),
     "sqlite.glance": ("glance",),
 })  # fmt: skip

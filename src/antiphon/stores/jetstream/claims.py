@@ -6,56 +6,149 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from typing import Any, NamedTuple
+
+import msgspec
 
 from antiphon.errors import SessionClaimed, StoreError
-from antiphon.stores.jetstream.engine import Engine, Unconfirmed, WrongSequence
-from antiphon.stores.jetstream.messages import ClaimEntry, join, new_key, split
+from antiphon.stores.jetstream.engine import Engine, Message, Unconfirmed, WrongSequence, end
+from antiphon.stores.jetstream.messages import ClaimEntry, LeaseEntry, join, new_key, split
+from antiphon.stores.shared import Claim, Owner, Peer
 
 logger = logging.getLogger("antiphon.stores")
+AT_ONCE = 32
+"""Claims that are written again at a time after the lease had ended."""
+SOON = 1.0
+"""Seconds between two renewals, at least, however often the description changes."""
+
+
+class Held(NamedTuple):
+    """A claim of this store."""
+
+    entry: ClaimEntry
+    seq: int
+    """The number of its message."""
+    claim: str
+    """What the journal calls it."""
 
 
 class Claims:
     """The claims of one store, and the lease that they depend on. One renewal keeps all claims of a store."""
 
-    def __init__(self, engine: Engine, *, lease: float) -> None:
+    def __init__(self, engine: Engine, *, lease: float, lost: Callable[[str], Awaitable[None]]) -> None:
+        """`lost` is called with the id of each session whose claim another store has taken over."""
         self._engine = engine
         self._layout = engine.layout
-        self._lease = lease
+        self.lease = lease
+        self._lost = lost
         self.store_id = new_key()
-        self._held: dict[str, tuple[ClaimEntry, int]] = {}
-        """Claims by the keys of sessions, with the numbers of their messages."""
+        self._about: dict[str, Any] = {}
+        self._described = asyncio.Event()
+        """The lease does not yet have the newest description."""
+        self._held: dict[str, Held] = {}
+        """Claims by the keys of sessions."""
+        self._unsure: set[str] = set()
+        """Keys of claims that were held when the lease had ended, until they are confirmed."""
         self._renewal: asyncio.Task[None] | None = None
         self._beginning = asyncio.Lock()
         self._lease_seq = 0
+
+    # --- the lease ---------------------------------------------------------------------------------
 
     async def begin(self) -> None:
         """Take the lease, if this has not been done."""
         async with self._beginning:
             if self._renewal is None:
-                await self._renew()
+                await self._write_lease()
                 self._renewal = asyncio.get_running_loop().create_task(self._keep())
 
+    def describe(self, about: Mapping[str, Any]) -> None:
+        """Say what the lease tells of this process; the renewal that writes it happens soon."""
+        copied: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(about))
+        if copied != self._about:
+            self._about = copied
+            self._described.set()
+
+    def _lease_message(self) -> bytes:
+        self._described.clear()
+        return join(LeaseEntry(self.store_id, self._about))
+
+    async def _write_lease(self) -> None:
+        subject = self._layout.lease(self.store_id)
+        self._lease_seq = await self._engine.put(subject, self._lease_message(), ttl=self.lease)
+
     async def _renew(self) -> None:
-        self._lease_seq = await self._engine.put(self._layout.lease(self.store_id), b"", ttl=self._lease)
+        """Write the lease again. If it had ended, every claim has to be confirmed."""
+        subject = self._layout.lease(self.store_id)
+        while True:
+            try:
+                self._lease_seq = await self._engine.publish(
+                    subject, self._lease_message(), expected=self._lease_seq, ttl=self.lease
+                )
+                return
+            except (WrongSequence, Unconfirmed):
+                there = await self._engine.last(self._layout.claims, subject)
+                if there is None:
+                    break
+                self._lease_seq = there.seq
+        logger.warning("lease of store %s had ended; its claims are being checked", self.store_id)
+        self._unsure.update(self._held)
+        await self._write_lease()
 
     async def _keep(self) -> None:
+        pause = self.lease / 3
         while True:
-            await asyncio.sleep(self._lease / 3)
+            await asyncio.sleep(min(SOON, pause))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0, pause - SOON)):
+                    await self._described.wait()
             try:
                 await self._renew()
+                while self._unsure:
+                    await asyncio.gather(*map(self._confirm, tuple(self._unsure)[:AT_ONCE]))
             except StoreError as error:
                 logger.warning("lease not renewed: %s", error)
 
-    async def take(self, session_id: str, key: str, owner: str) -> str | None:
-        """Claim a session. Returns the claim; `None` if this store has it already under the same owner."""
+    async def _confirm(self, key: str) -> None:
+        """Write a claim again, unless another store has taken it over.
+
+        A store that saw the lease ended and claims the session only now is refused by this message.
+        """
+        while (held := self._held.get(key)) is not None:
+            try:
+                seq = await self._engine.publish(self._layout.claim(key), join(held.entry), expected=held.seq)
+            except (WrongSequence, Unconfirmed):
+                there, seq = await self._look(key)
+                if there is None or there.store != self.store_id:
+                    if self._held.pop(key, None) is not None:
+                        await self._lost(held.entry.session_id)
+                    break
+                if seq == held.seq:
+                    continue  # not written
+            if key in self._held:
+                self._held[key] = held._replace(seq=seq)
+            break
+        self._unsure.discard(key)
+
+    # --- the claims of this store ------------------------------------------------------------------
+
+    async def take(self, session_id: str, key: str, owner: str) -> str:
+        """Claim a session, and return the claim as the journal calls it."""
         held = self._held.get(key)
         if held is not None:
-            if held[0].owner != owner:
-                raise SessionClaimed(session_id, owner=held[0].owner, pid=held[0].pid)
-            return None
+            if held.entry.owner != owner:
+                raise SessionClaimed(session_id, owner=held.entry.owner, pid=held.entry.pid)
+            return held.claim
         await self.begin()
-        entry = ClaimEntry(owner=owner, store=self.store_id, host=socket.gethostname(), pid=os.getpid())
+        entry = ClaimEntry(
+            session_id=session_id,
+            owner=owner,
+            store=self.store_id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+        )
         while True:
             there, seq = await self._look(key)
             if there is not None and there.store == self.store_id:
@@ -67,14 +160,39 @@ class Claims:
                 break
             except (WrongSequence, Unconfirmed):
                 await asyncio.sleep(0)  # look again: it may be written, or another store was first
-        self._held[key] = entry, seq
-        return f"{self.store_id}:{seq}"
+        claim = f"{self.store_id}:{seq}"
+        self._held[key] = Held(entry, seq, claim)
+        return claim
 
     async def refuse_foreign(self, session_id: str, key: str) -> None:
         """Raise `SessionClaimed` if another store has claimed the session."""
         there, _ = await self._look(key)
         if there is not None and there.store != self.store_id and await self._lives(there):
             raise SessionClaimed(session_id, owner=there.owner, pid=there.pid)
+
+    async def release(self, key: str, owner: str | None = None) -> bool:
+        """Release a claim of this store. Returns `False`, and does nothing, if it has another owner."""
+        held = self._held.get(key)
+        if held is None:
+            return True
+        if owner not in (None, held.entry.owner):
+            return False
+        del self._held[key]
+        await self._engine.remove(self._layout.claims, held.seq)
+        return True
+
+    async def close(self) -> None:
+        """Release everything, and end the lease. If NATS does not answer, the lease expires by itself."""
+        if self._renewal is None:
+            return
+        await end(self._renewal)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.lease):
+                await self._engine.remove(self._layout.claims, self._lease_seq)
+                for key in tuple(self._held):
+                    await self.release(key)
+
+    # --- the claims of all stores ------------------------------------------------------------------
 
     async def _look(self, key: str) -> tuple[ClaimEntry | None, int]:
         found = await self._engine.last(self._layout.claims, self._layout.claim(key))
@@ -84,23 +202,36 @@ class Claims:
         lease = await self._engine.last(self._layout.claims, self._layout.lease(entry.store))
         return lease is not None
 
-    async def release(self, key: str, owner: str | None = None) -> bool:
-        """Release a claim of this store. Returns whether it was held, by this owner if one is given."""
-        held = self._held.get(key)
-        if held is None or owner not in (None, held[0].owner):
-            return False
-        del self._held[key]
-        await self._engine.remove(self._layout.claims, held[1])
-        return True
+    async def owner(self, key: str) -> Owner | None:
+        """Return the store that has claimed a session, if its lease lives."""
+        there, _ = await self._look(key)
+        return None if there is None or not await self._lives(there) else _owner(there)
 
-    async def close(self) -> None:
-        """Release everything, and end the lease. If NATS does not answer, the lease expires by itself."""
-        if self._renewal is None:
-            return
-        self._renewal.cancel()
-        await asyncio.wait([self._renewal])
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._lease):
-                await self._engine.remove(self._layout.claims, self._lease_seq)
-                for key in tuple(self._held):
-                    await self.release(key)
+    async def peers(self) -> list[Peer]:
+        """Return the stores whose leases live, as any replica has them."""
+        entries = [
+            split(LeaseEntry, message.data)[0] for message in await self._all(self._layout.every_lease)
+        ]
+        # A lease that is renewed while the pages are read is on two of them.
+        return list({entry.store: Peer(entry.store, entry.about) for entry in entries}.values())
+
+    async def owners(self) -> list[Claim]:
+        """Return all claims, as any replica has them."""
+        entries = [
+            split(ClaimEntry, message.data)[0] for message in await self._all(self._layout.every_claim)
+        ]
+        alive = {peer.store_id for peer in await self.peers()}
+        last = {entry.session_id: entry for entry in entries}.values()
+        return [Claim(entry.session_id, _owner(entry), entry.store in alive) for entry in last]
+
+    async def _all(self, subject: str) -> list[Message]:
+        found: list[Message] = []
+        while page := await self._engine.page(
+            self._layout.claims, subject, found[-1].seq + 1 if found else 1, limit_bytes=1 << 20
+        ):
+            found += page
+        return found
+
+
+def _owner(entry: ClaimEntry) -> Owner:
+    return Owner(entry.store, entry.host, entry.pid)

@@ -1,7 +1,7 @@
 """Engine: requests to JetStream, with the errors of a store.
 
-Everything that knows nats-py is here. Writes are compare-and-set per subject; reads for decisions go to the
-leader of a stream, reads of pages to any replica.
+What knows nats-py is here and in `connect`. Writes are compare-and-set per subject; reads for decisions go to
+the leader of a stream, reads of pages to any replica.
 """
 
 from __future__ import annotations
@@ -9,22 +9,27 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
 import nats.errors
+from msgspec import Struct
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StorageType, StreamConfig
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StorageType, StreamConfig, StreamInfo
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
 
 from antiphon.errors import StoreBusy, StoreError, StoreFull
-from antiphon.stores.jetstream.layout import OLDEST_SERVER, JetStreamOptions, Layout
+from antiphon.stores.jetstream.addresses import read_servers, shown_servers
+from antiphon.stores.jetstream.connect import connect, disconnect
+from antiphon.stores.jetstream.layout import JetStreamOptions, Layout
+from antiphon.stores.jetstream.reply_inbox import ReplyInbox
+from antiphon.stores.shared import StreamStatus
 
 WRONG_SEQUENCE = (10071, 10164)
 """Error codes of the server: the subject has another last message, or one is being written."""
@@ -32,6 +37,9 @@ FULL = (10047, 10023, 10077, 10122)
 """Error codes of the server: no storage, memory or message slots are left."""
 NO_PEERS = (10005, 10074)
 """Error codes of the server: fewer servers than replicas."""
+MOST_CONSUMERS = 1_000_000
+"""Consumers that a stream may have: one for each session that a hub follows. A server of version 2.15 takes
+1,000 unless the stream says more."""
 REQUEST = 5.0
 """Seconds until a request without an answer is given up."""
 logger = logging.getLogger("antiphon.stores")
@@ -45,6 +53,16 @@ class Message(NamedTuple):
     data: bytes
 
 
+class Ack(Struct):
+    """The reply of a server to a message for a stream."""
+
+    seq: int = 0
+    error: dict[str, Any] | None = None
+
+
+_decode_ack = msgspec.json.Decoder(Ack).decode
+
+
 class WrongSequence(Exception):
     """The last message of the subject is not the expected one. Nothing was written."""
 
@@ -55,17 +73,20 @@ class Unconfirmed(Exception):
 
 class Engine:
     def __init__(self, servers: str, options: JetStreamOptions) -> None:
-        self._servers = [address.strip() for address in servers.split(",")]
-        scheme = self._servers[0].partition("://")[0]
-        self._servers = [each if "://" in each else f"{scheme}://{each}" for each in self._servers]
+        self._servers = read_servers(servers)
+        self.servers = shown_servers(self._servers)
+        self.replicas = 0
         self._options = options
         self._client: Client | None = None
         self._opening = asyncio.Lock()
         self._waits: set[asyncio.Timeout] = set()
-        """The deadlines of requests without an answer."""
+        """The deadlines of requests to JetStream without an answer."""
+        self._asked: set[asyncio.Timeout] = set()
+        """The deadlines of requests to other stores without a reply."""
         self.layout = Layout(options)
         self.patience = options.patience
         self._js: JetStreamContext
+        self._replies: ReplyInbox
 
     # --- the connection ----------------------------------------------------------------------------
 
@@ -73,61 +94,48 @@ class Engine:
         """Connect, and create the streams that are missing."""
         async with self._opening:
             if self._client is None:
-                client = Client()
-                await self._connect(client)
+                client = await connect(self._servers, self._options, disconnected=self._disconnected)
                 self._client, self._js = client, client.jetstream(timeout=2 * REQUEST)
+                self._replies = ReplyInbox(client)
                 try:
+                    await self._replies.begin()
                     await self._prepare()
                 except BaseException:
                     self._client = None
-                    await client.close()
+                    await disconnect(client)
                     raise
 
-    async def _connect(self, client: Client) -> None:
-        async def note(error: Exception) -> None:
-            logger.info("NATS connection: %s", error)
-
-        async def disconnected() -> None:
-            # The answers to what was asked are lost with the connection.
-            for wait in self._waits:
-                wait.reschedule(asyncio.get_running_loop().time())
-
-        tls = None
-        if self._options.ca is not None or self._servers[0].startswith("tls://"):
-            tls = ssl.create_default_context(cafile=self._options.ca)
-        try:
-            await client.connect(
-                servers=self._servers,
-                name="antiphon",
-                error_cb=note,
-                disconnected_cb=disconnected,
-                connect_timeout=5,
-                reconnect_time_wait=1,
-                max_reconnect_attempts=1,
-                tls=tls,
-                user_credentials=self._options.credentials,
-            )
-            client.options["max_reconnect_attempts"] = -1  # now that it was connected, for ever
-        except (nats.errors.Error, OSError, TimeoutError) as error:
-            where = ", ".join(self._servers)
-            raise StoreError(
-                f"cannot connect to NATS at {where}: {str(error) or type(error).__name__}"
-            ) from error
-        found = _version(str(client.connected_server_version))
-        if found < OLDEST_SERVER:
-            await client.close()
-            raise StoreError(
-                f"NATS server {'.'.join(map(str, found))} is too old: "
-                f"{'.'.join(map(str, OLDEST_SERVER))} or newer is needed"
-            )
+    async def _disconnected(self) -> None:
+        _pass_now(self._waits)  # the answers to what was asked are lost with the connection
 
     async def _prepare(self) -> None:
         layout = self.layout
-        last_only = {"max_msgs_per_subject": 1, "allow_msg_ttl": True}
-        await self._add(layout.index, layout.every_index_subject, **last_only)
-        await self._add(layout.claims, layout.every_claim_subject, **last_only)
-        for stream, subject in {**layout.streams("journal"), **layout.streams("snapshot")}.items():
-            await self._add(stream, subject)
+        if self._options.create:
+            last_only = {"max_msgs_per_subject": 1, "allow_msg_ttl": True}
+            await self._add(layout.index, layout.every_index_subject, **last_only)
+            await self._add(layout.claims, layout.every_claim_subject, **last_only)
+            await self._add(layout.notes, layout.every_note, **last_only)
+            for stream, subject in {**layout.streams("journal"), **layout.streams("snapshot")}.items():
+                await self._add(stream, subject)
+        await self._check_made(layout.index)
+
+    async def _check_made(self, stream: str) -> None:
+        """Look how the streams were made, and by which number of servers they are kept."""
+        try:
+            found = await self._patiently(lambda: self._js.stream_info(stream))
+        except NotFoundError:
+            raise StoreError(
+                f"there are no sessions under the name {self._options.name!r} at NATS {self.servers}: "
+                "a hub that starts with this store makes its streams"
+            ) from None
+        self.replicas = found.config.num_replicas or 1
+        if self.replicas < self._options.replicas:
+            logger.warning(
+                "streams of %s exist with replicas: %d, asked for: %d; `nats stream edit` adds replicas",
+                self._options.name,
+                self.replicas,
+                self._options.replicas,
+            )
 
     async def _add(self, stream: str, subject: str, **settings: Any) -> None:
         config = StreamConfig(
@@ -137,6 +145,7 @@ class Engine:
             num_replicas=self._options.replicas,
             allow_direct=True,
             duplicate_window=0,
+            max_consumers=MOST_CONSUMERS,
             **settings,
         )
         try:
@@ -149,8 +158,9 @@ class Engine:
 
     async def close(self) -> None:
         client, self._client = self._client, None
+        _pass_now(self._asked)
         if client is not None:
-            await client.close()
+            await disconnect(client)
 
     async def _patiently(self, request: Callable[[], Awaitable[T]]) -> T:
         """Repeat a request while the cluster has no leader, and raise errors of a store."""
@@ -174,12 +184,19 @@ class Engine:
 
     async def _answered(self, request: Awaitable[T]) -> T:
         """Wait for the answer to a request. Raises `TimeoutError` also if the connection is lost."""
+        task = asyncio.current_task()
+        assert task is not None
+        cancels = task.cancelling()
         async with asyncio.timeout(REQUEST) as wait:
             self._waits.add(wait)
             try:
-                return await request
+                answer = await request
             finally:
                 self._waits.discard(wait)
+            if task.cancelling() > cancels:
+                # In Python 3.11 `asyncio.wait_for` of nats-py drops a cancel that comes with the answer.
+                raise asyncio.CancelledError
+            return answer
 
     # --- writing -----------------------------------------------------------------------------------
 
@@ -197,7 +214,9 @@ class Engine:
         if ttl is not None:
             headers["Nats-TTL"] = f"{max(1, round(ttl))}s"
         try:
-            ack = await self._answered(self._js.publish(subject, data, headers=headers or None))
+            ack = _decode_ack(await self._answered(self._replies.request(subject, data, headers or None)))
+            if ack.error is not None:
+                raise APIError.from_error(ack.error)
         except APIError as error:
             if _code(error) in WRONG_SEQUENCE:
                 raise WrongSequence(subject) from error
@@ -208,9 +227,9 @@ class Engine:
             raise StoreError(
                 f"the NATS servers refuse messages of {len(data)} bytes: set max_payload to 1MB or more"
             ) from error
-        except (nats.errors.Error, TimeoutError, NoStreamResponseError) as error:
+        except (nats.errors.Error, TimeoutError, msgspec.DecodeError) as error:
             raise Unconfirmed(subject) from error
-        return int(ack.seq)
+        return ack.seq
 
     async def put(self, subject: str, data: bytes, *, ttl: float | None = None) -> int:
         """Write a message that may be there twice, until it is confirmed."""
@@ -333,10 +352,100 @@ class Engine:
         """Answer a flow control message, so that the server sends more."""
         await self._connected().publish(message.reply, b"")
 
+    # --- messages that no stream keeps -------------------------------------------------------------
 
-def _version(text: str) -> tuple[int, int]:
-    found = re.search(r"(\d+)\.(\d+)", text)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    async def ask(self, subject: str, data: bytes, *, timeout: float) -> bytes | None:
+        """Send a request, and return the reply; `None` if nobody receives requests of this subject. Raises
+        `TimeoutError`."""
+        try:
+            async with asyncio.timeout(timeout) as wait:
+                self._asked.add(wait)
+                try:
+                    return (await self._connected().request(subject, data, timeout=timeout)).data
+                finally:
+                    self._asked.discard(wait)
+        except nats.errors.NoRespondersError:
+            return None
+        except TimeoutError:
+            self._connected()
+            raise
+        except nats.errors.Error as error:
+            raise to_store_error(error) from error
+
+    async def tell(self, subject: str, data: bytes) -> None:
+        """Send a message to whoever receives messages of this subject now."""
+        try:
+            await self._connected().publish(subject, data)
+        except nats.errors.Error as error:
+            raise to_store_error(error) from error
+
+    async def hear(self, subject: str, receive: Callable[[bytes, str], Awaitable[None]]) -> Subscription:
+        """Receive the messages of a subject from now on, one after the other. `receive` gets the data of each
+        and the subject for its reply; it does not raise."""
+
+        async def received(message: Msg) -> None:
+            await receive(message.data, message.reply)
+
+        client = self._connected()
+        try:
+            subscription = await client.subscribe(subject, cb=received)
+            await _settle(client)
+            return subscription
+        except nats.errors.Error as error:
+            raise to_store_error(error) from error
+
+    async def ignore(self, subscriptions: Iterable[Subscription]) -> None:
+        """Receive what is on its way, and no more messages of these subscriptions."""
+        client = self._client
+        if client is not None and client.is_connected:
+            with suppress(nats.errors.Error, TimeoutError):  # the connection is lost
+                async with asyncio.timeout(REQUEST):
+                    await asyncio.gather(*(each.drain() for each in subscriptions))  # type: ignore[no-untyped-call]
+                    await _settle(client)
+
+    # --- for operators -----------------------------------------------------------------------------
+
+    async def status(self) -> list[StreamStatus]:
+        found: list[StreamInfo] = []
+        while page := await self._patiently(partial(self._js.streams_info, offset=len(found))):
+            found += page
+        own = (info for info in found if self.layout.owns(info.config.name or ""))
+        return sorted(map(_status, own), key=lambda status: status.name)
+
+
+async def _settle(client: Client) -> None:
+    """Wait until the server has processed all commands. nats-py sends the ping of a flush before the commands
+    that it still has; it has sent them when the first ping is answered."""
+    await client.flush()
+    await client.flush()
+
+
+async def end(*tasks: asyncio.Task[None]) -> None:
+    """Cancel tasks until they have ended: nats-py drops a cancellation that comes while it sends."""
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=0.1)
+
+
+def _pass_now(waits: Iterable[asyncio.Timeout]) -> None:
+    """Let deadlines pass now."""
+    now = asyncio.get_running_loop().time()
+    for wait in waits:
+        if not wait.expired():
+            wait.reschedule(now)
+
+
+def _status(info: StreamInfo) -> StreamStatus:
+    cluster = info.cluster
+    return StreamStatus(
+        name=info.config.name or "",
+        messages=info.state.messages,
+        bytes=info.state.bytes,
+        replicas=info.config.num_replicas or 1,
+        leader=cluster.leader if cluster is not None else None,
+        lag=max((replica.lag or 0 for replica in cluster.replicas or ()), default=0) if cluster else 0,
+    )
 
 
 def _code(error: APIError) -> int:
@@ -348,9 +457,14 @@ def to_store_error(error: Exception) -> StoreError:
     text = getattr(error, "description", None) or str(error) or type(error).__name__
     code = _code(error) if isinstance(error, APIError) else 0
     if code in FULL:
-        return StoreFull(f"NATS has no room left: {text}")
+        return StoreFull(f"NATS has no room left: {text}; raise the limits of JetStream or delete sessions")
     if code in NO_PEERS:
-        return StoreError(f"NATS has fewer servers than the replicas that were asked for: {text}")
+        return StoreError(
+            f"NATS has fewer servers than the replicas that were asked for: {text}; "
+            "start more servers, or ask for fewer replicas"
+        )
     if code:
         return StoreError(f"NATS refused a request: {text} ({code})")
+    if isinstance(error, (ServiceUnavailableError, NoStreamResponseError)):
+        text = "JetStream is not enabled on the servers, or the cluster has no leader"
     return StoreBusy(f"NATS did not answer: {text}")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import nats.errors
 
 from antiphon.errors import StoreError
-from antiphon.stores.jetstream.engine import Engine
+from antiphon.stores.jetstream.engine import Engine, end
 
 logger = logging.getLogger("antiphon.stores")
 SILENCE = 3.0
@@ -39,25 +39,30 @@ class Follower:
         self._wanted = wanted
         self._next: int | None = None
         self._task: asyncio.Task[None] | None = None
+        self.is_live = False
+        """Whether messages come in now, as far as it knows."""
 
     def begin(self) -> None:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
+        """End it. The flag is needed besides the cancel, which is lost if a message comes at the same time:
+        `asyncio.wait_for` of Python 3.11 returns the message then."""
         task, self._task = self._task, None
         if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+            await end(task)
 
     async def _run(self) -> None:
-        while self._wanted():
+        while self._task is not None and self._wanted():
             try:
                 await self._follow()
             except (nats.errors.Error, StoreError, TimeoutError, OSError) as error:
                 logger.info(
                     "follower of %s is starting again: %s", self._subject, error or type(error).__name__
                 )
+            finally:
+                self.is_live = False
             await asyncio.sleep(0.1)
 
     async def _follow(self) -> None:
@@ -66,8 +71,9 @@ class Follower:
         async with self._engine.consumer(
             self._stream, self._subject, start=start, silence=SILENCE
         ) as deliveries:
+            self.is_live = True
             delivered = 0
-            while True:
+            while self._task is not None:
                 message = await deliveries.next_msg(timeout=SILENCE)
                 if message.headers and message.headers.get("Status") == "100":
                     if message.reply:

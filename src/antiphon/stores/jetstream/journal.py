@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right, insort
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -27,6 +28,8 @@ LINGER = 30.0
 """Seconds for which a journal is watched that no call waits for."""
 NEAR = 256
 """Messages or events that are read through rather than searched."""
+MOST_RECEIVED = 1024 * 1024
+"""Bytes of the batches that a watched journal keeps until they are read."""
 
 
 class JournalMissing(Exception):
@@ -60,8 +63,10 @@ class SessionJournal:
         another store deletes the session. `awaited`: whether a call waits for the journal to grow."""
         self.session_id = session_id
         self.key = key
-        self.claim = ""
-        """The claim of this store; empty if it has none."""
+        self._claim = ""
+        """The claim of this store, until it is released; empty if it has none."""
+        self.is_held = False
+        """Whether this store holds the claim, as far as it knows: then only this store writes."""
         self._engine = engine
         self._stream, self._subject = engine.layout.place("journal", key)
         self._grew = grew
@@ -73,18 +78,27 @@ class SessionJournal:
         """First events of some batches with the numbers of their messages, in order."""
         self._follower: Follower | None = None
         self._followed_at = 0.0
+        self._received: deque[tuple[JournalHead, bytes]] = deque()
+        """The last batches that the follower has received, without gaps. A call that waited for them reads
+        them from here."""
 
     @property
     def is_at_rest(self) -> bool:
         """Whether this store neither writes the journal nor watches it."""
-        return not self.claim and not self._lock.locked() and self._follower is None
+        return not self._claim and not self._lock.locked() and self._follower is None
 
     # --- the end of the journal --------------------------------------------------------------------
 
     async def tip(self) -> Tip:
-        """Return the end of the journal: from memory if this store has claimed it, else from the leader."""
+        """Return the end of the journal: from memory if this store holds the claim, else from the leader."""
         known = self._tip
-        return known if known is not None and self.claim else await self.refresh()
+        return known if known is not None and self.is_held else await self.refresh()
+
+    async def watched_tip(self) -> Tip:
+        """Return the end of the journal as `tip` does, or as far as the follower has received it: whoever
+        waits for more is woken by the follower."""
+        is_watched = self._follower is not None and self._follower.is_live
+        return self._tip if is_watched and self._tip is not None else await self.tip()
 
     async def refresh(self) -> Tip:
         """Read the end of the journal. Raises `SessionUnknown` if it was deleted."""
@@ -143,12 +157,24 @@ class SessionJournal:
             await self._write(None, 0, b"", patch=patch)
 
     async def fence(self, claim: str) -> None:
-        """Note a claim in the journal: from here on a store with another claim is refused."""
+        """Note a claim in the journal, unless that was done: from then on a store with another claim is
+        refused."""
         async with self._lock:
-            self.claim = ""
-            await self.refresh()
-            await self._write(None, 0, b"", claim=claim)
-            self.claim = claim
+            if self._claim != claim:
+                self.release()
+                await self.refresh()
+                await self._write(None, 0, b"", claim=claim)
+                self._claim, self.is_held = claim, True
+
+    async def lose(self) -> None:
+        """Note that another store has taken over the claim. Appends are refused until `release`."""
+        self.is_held = False
+        if self._awaited():
+            await self.follow()
+
+    def release(self) -> None:
+        """Forget the claim."""
+        self._claim, self.is_held = "", False
 
     async def end(self) -> None:
         """Write that the session was deleted."""
@@ -210,12 +236,34 @@ class SessionJournal:
         if tip.gone:
             raise SessionUnknown(self.session_id)
         expected = tip.last if first is None else first - 1
-        if tip.last != expected or (self.claim and tip.claim != self.claim):
+        is_taken_over = self._claim not in ("", tip.claim)
+        if is_taken_over:
+            self.is_held = False
+        if is_taken_over or tip.last != expected:
             raise StaleWriter(self.session_id, expected=expected, actual=tip.last)
 
     # --- reading -----------------------------------------------------------------------------------
 
     async def read(self, after: int, limit_bytes: int) -> Page:
+        """The end of a page may be outdated; no batches always mean the end of the journal."""
+        return self._read_received(after, limit_bytes) or await self._read_stored(after, limit_bytes)
+
+    def _read_received(self, after: int, limit_bytes: int) -> Page | None:
+        received = self._received
+        while received and received[0][0].last <= after:
+            received.popleft()
+        if not received or received[0][0].first > after + 1:
+            return None
+        batches: list[Batch] = []
+        size = 0
+        for head, body in received:
+            batches.append(self._split(head, body).after(after))
+            size += len(body)
+            if size >= limit_bytes:
+                break
+        return Page(tuple(batches), batches[-1].last, received[-1][0].last)
+
+    async def _read_stored(self, after: int, limit_bytes: int) -> Page:
         tip = await self.tip()
         batches: list[Batch] = []
         cursor, size, seq = after, 0, await self._seek(after, tip)
@@ -255,6 +303,9 @@ class SessionJournal:
     async def _batch(self, head: JournalHead, body: bytes) -> Batch:
         if head.pieces:
             body = await read_pieces(self._engine, self._stream, head.pieces)
+        return self._split(head, body)
+
+    def _split(self, head: JournalHead, body: bytes) -> Batch:
         events = tuple(body.split(b"\n"))
         if len(events) != head.count:
             found = f"the batch of event {head.first} has {len(events)} events, expected {head.count}"
@@ -308,7 +359,7 @@ class SessionJournal:
                 self._engine,
                 self._stream,
                 self._subject,
-                self._received,
+                self._receive,
                 start=tip.seq + 1,
                 wanted=self._is_wanted,
             )
@@ -318,12 +369,14 @@ class SessionJournal:
         wanted = self._awaited() or asyncio.get_running_loop().time() < self._followed_at + LINGER
         if not wanted:
             self._follower = None
+            self._received.clear()
         return wanted
 
-    def _received(self, seq: int, data: bytes) -> None:
+    def _receive(self, seq: int, data: bytes) -> None:
+        head, body = split(JournalHead, data)
+        self._keep_received(head, body)
         if self._tip is None or seq <= self._tip.seq:
             return
-        head, _ = split(JournalHead, data)
         if head.gone:
             self._deleted(self.session_id)
             return
@@ -334,8 +387,18 @@ class SessionJournal:
         else:
             self._advance(seq, head, record, seq if head.record is not None else head.record_at)
 
+    def _keep_received(self, head: JournalHead, body: bytes) -> None:
+        received = self._received
+        if head.pieces or (received and received[-1][0].last + 1 != head.first):
+            received.clear()
+        if head.count and not head.pieces:
+            received.append((head, body))
+        while sum(len(body) for _, body in received) > MOST_RECEIVED:
+            received.popleft()
+
     async def leave(self) -> None:
         """Stop watching."""
+        self._received.clear()
         follower, self._follower = self._follower, None
         if follower is not None:
             await follower.stop()

@@ -8,6 +8,13 @@ NAME-snapshot-N  NAME.snapshot.N.KEY         the saves of one session's snapshot
                  NAME.snapshot.N.KEY.piece   pieces of them
 NAME-claims      NAME.claim.session.KEY      which store writes a session
                  NAME.claim.store.ID         the lease of a store, which expires if it is not renewed
+NAME-notes       NAME.note.TOPIC.KEY         small values that all stores share; each subject keeps its last
+
+No stream keeps what stores say to each other:
+
+                 NAME.request.ID             requests to a store
+                 NAME.piece.ID               requests for pieces of a body that a store has sent
+                 NAME.announce.TOPIC         announcements to all stores
 
 KEY is new for every session that is created, so a session that is created again has nothing of the deleted
 one.
@@ -41,6 +48,7 @@ class JetStreamOptions(Struct, frozen=True, kw_only=True):
     credentials: a file with the credentials of the NATS account.
     ca: a file with the certificate authority of the servers, for `tls://` addresses.
     patience: seconds that a write waits for the cluster to have a leader again.
+    create: whether streams that are missing are made; otherwise they are an error.
     """
 
     name: str = "antiphon"
@@ -50,6 +58,7 @@ class JetStreamOptions(Struct, frozen=True, kw_only=True):
     credentials: str | None = None
     ca: str | None = None
     patience: float = 30.0
+    create: bool = True
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", self.name):
@@ -70,8 +79,12 @@ class Layout:
         self._shards = options.shards
         self.index = f"{self._name}-index"
         self.claims = f"{self._name}-claims"
+        self.notes = f"{self._name}-notes"
+        self.every_note = f"{self._name}.note.>"
         self.every_index_subject = f"{self._name}.index.>"
         self.every_claim_subject = f"{self._name}.claim.>"
+        self.every_claim = f"{self._name}.claim.session.*"
+        self.every_lease = f"{self._name}.claim.store.*"
 
     def streams(self, kind: Kind) -> dict[str, str]:
         """Return the streams of one kind, with the subject filter of each."""
@@ -94,3 +107,27 @@ class Layout:
 
     def lease(self, store_id: str) -> str:
         return f"{self._name}.claim.store.{store_id}"
+
+    def request(self, store_id: str) -> str:
+        return f"{self._name}.request.{store_id}"
+
+    def piece(self, store_id: str) -> str:
+        return f"{self._name}.piece.{store_id}"
+
+    def announcement(self, topic: str) -> str:
+        """Return the subject of a topic. Raises `LocalError` if it cannot be part of a subject."""
+        return f"{self._name}.announce.{_word('topic', topic)}"
+
+    def note(self, topic: str, key: str) -> str:
+        """Return the subject of a note, or with the key `*` of all notes of a topic."""
+        return f"{self._name}.note.{_word('topic', topic)}.{key if key == '*' else _word('key', key)}"
+
+    def owns(self, stream: str) -> bool:
+        """Whether a stream of the servers is one of this installation."""
+        return re.fullmatch(rf"{self._name}-(index|claims|notes|(journal|snapshot)-\d+)", stream) is not None
+
+
+def _word(kind: str, text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", text):
+        raise LocalError(f"{kind} must be letters, digits, - or _, got {text[:60]!r}")
+    return text

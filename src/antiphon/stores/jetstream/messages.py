@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -69,13 +69,42 @@ class SnapshotHead(Struct, omit_defaults=True):
 class ClaimEntry(Struct):
     """Which store writes a session."""
 
+    session_id: str
     owner: str
     store: str
     host: str
     pid: int
 
 
-H = TypeVar("H", IndexEntry, JournalHead, SnapshotHead, ClaimEntry)
+class LeaseEntry(Struct):
+    """A store lives, and what its process says of itself."""
+
+    store: str
+    about: dict[str, Any]
+
+
+class Envelope(Struct, omit_defaults=True):
+    """The first line of a message from one store to others; its body follows, or is fetched in pieces."""
+
+    sender: str
+    offer: str = ""
+    """The id under which the sender has the body, if that is not in the message."""
+    size: int = 0
+    """The bytes of the offered body."""
+    seconds: float = 0
+    """How long the sender waits for the reply."""
+    failure: Literal["", "failed", "closed"] = ""
+    """Why there is no reply: the handler `failed`, or its store was `closed`."""
+
+
+class PieceRequest(Struct):
+    """A request for a piece of an offered body. The reply is the piece, or empty if the offer has ended."""
+
+    offer: str
+    piece: int
+
+
+H = TypeVar("H", IndexEntry, JournalHead, SnapshotHead, ClaimEntry, LeaseEntry, Envelope, PieceRequest)
 
 
 def join(head: Struct, body: bytes = b"") -> bytes:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import UNSET, structs
 
@@ -31,11 +32,14 @@ from antiphon.stores.base import (
 )
 from antiphon.stores.jetstream.claims import Claims
 from antiphon.stores.jetstream.engine import Engine
+from antiphon.stores.jetstream.exchange import Exchange
 from antiphon.stores.jetstream.index import SessionIndex
 from antiphon.stores.jetstream.journal import JournalMissing, SessionJournal
 from antiphon.stores.jetstream.layout import JetStreamOptions
 from antiphon.stores.jetstream.messages import IndexEntry, new_key
+from antiphon.stores.jetstream.notes import Notes
 from antiphon.stores.jetstream.snapshot import SessionSnapshot
+from antiphon.stores.shared import Claim, Owner, Peer, StreamStatus
 
 T = TypeVar("T")
 MOST_KNOWN = 4096
@@ -61,14 +65,32 @@ class JetStreamStore:
     def __init__(self, servers: str, options: JetStreamOptions = JetStreamOptions()) -> None:
         self._engine = Engine(servers, options)
         self._index = SessionIndex(self._engine)
-        self._claims = Claims(self._engine, lease=options.lease)
+        self._claims = Claims(self._engine, lease=options.lease, lost=self._lose)
+        self._exchange = Exchange(self._engine, self._claims.store_id)
+        self._notes = Notes(self._engine)
         self._sessions: dict[str, _Kept] = {}
         self._faults: dict[str, Fault] = {}
         self._waiters = Waiters()
+        self._lost: asyncio.Queue[str] = asyncio.Queue()
+        """Sessions whose claims other stores have taken over."""
         self._closed = False
         self._calls = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
+
+    @property
+    def servers(self) -> str:
+        """The servers as text for people: without users and passwords."""
+        return self._engine.servers
+
+    @property
+    def replicas(self) -> int:
+        """How many servers keep each session; 0 until the store is open."""
+        return self._engine.replicas
+
+    @property
+    def lease(self) -> float:
+        return self._claims.lease
 
     async def __aenter__(self) -> JetStreamStore:
         await self.open()
@@ -217,12 +239,12 @@ class JetStreamStore:
 
     async def grown(self, session_id: str, after: int) -> int:
         async with self._call():
-            tip = await self._with(session_id, lambda kept: kept.journal.tip())
+            tip = await self._with(session_id, lambda kept: kept.journal.watched_tip())
             if tip.last > after:
                 return tip.last
             waiting = self._waiters.add(session_id, after)
             kept = self._sessions[session_id]
-            if not kept.journal.claim:
+            if not kept.journal.is_held:
                 await kept.journal.follow()
         return await waiting
 
@@ -307,10 +329,8 @@ class JetStreamStore:
     async def claim(self, session_id: str, owner: str) -> None:
         async def take(kept: _Kept) -> None:
             await kept.journal.tip()
-            claim = await self._claims.take(session_id, kept.entry.key, owner)
-            if claim is not None:
-                await kept.journal.fence(claim)
-                await kept.journal.leave()
+            await kept.journal.fence(await self._claims.take(session_id, kept.entry.key, owner))
+            await kept.journal.leave()
 
         async with self._call():
             await self._with(session_id, take)
@@ -319,12 +339,86 @@ class JetStreamStore:
         async with self._call():
             kept = self._sessions.get(session_id)
             if kept is not None and await self._claims.release(kept.entry.key, owner):
-                kept.journal.claim = ""
+                kept.journal.release()
+
+    async def _lose(self, session_id: str) -> None:
+        """Another store has taken over a claim of this one."""
+        kept = self._sessions.get(session_id)
+        if kept is not None:
+            with suppress(JournalMissing, StoreError):  # whoever waits for the journal learns it by itself
+                await kept.journal.lose()
+        self._lost.put_nowait(session_id)
+
+    async def lost_claim(self) -> str:
+        return await self._lost.get()
+
+    async def owner(self, session_id: str) -> Owner | None:
+        async with self._call():
+            entry = await self._index.find(session_id)
+            if entry is None:
+                raise SessionUnknown(session_id)
+            return await self._claims.owner(entry.key)
+
+    async def owners(self) -> builtins.list[Claim]:
+        async with self._call():
+            return await self._claims.owners()
+
+    # --- other stores ------------------------------------------------------------------------------
+
+    @property
+    def store_id(self) -> str:
+        return self._claims.store_id
+
+    def describe(self, about: Mapping[str, Any]) -> None:
+        self._claims.describe(about)
+
+    async def begin_lease(self) -> None:
+        async with self._call():
+            await self._claims.begin()
+
+    async def peers(self) -> builtins.list[Peer]:
+        async with self._call():
+            return await self._claims.peers()
+
+    async def request(self, store_id: str, data: bytes, *, timeout: float) -> bytes:
+        await self.open()
+        return await self._exchange.request(store_id, data, timeout=timeout)
+
+    async def serve(self, handle: Callable[[bytes], Awaitable[bytes]]) -> None:
+        async with self._call():
+            await self._exchange.serve(handle)
+
+    async def announce(self, topic: str, data: bytes) -> None:
+        async with self._call():
+            await self._exchange.announce(topic, data)
+
+    async def listen(self, topic: str, receive: Callable[[str, bytes], None]) -> None:
+        async with self._call():
+            await self._exchange.listen(topic, receive)
+
+    async def add_note(self, topic: str, key: str, data: bytes, *, seconds: float | None = None) -> None:
+        async with self._call():
+            await self._notes.add(topic, key, data, seconds=seconds)
+
+    async def replace_note(self, topic: str, key: str, data: bytes, *, seconds: float | None = None) -> None:
+        async with self._call():
+            await self._notes.replace(topic, key, data, seconds=seconds)
+
+    async def notes(self, topic: str) -> builtins.list[bytes]:
+        async with self._call():
+            return await self._notes.all(topic)
+
+    async def status(self) -> builtins.list[StreamStatus]:
+        async with self._call():
+            return await self._engine.status()
+
+    # --- closing -----------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
         if self._closed:
             return
         self._closed = True
+        await self._exchange.close()
         await self._quiet.wait()
         for session_id in list(self._waiters.sessions):
             self._waiters.fail(session_id, StoreError("the store is closed"))
