@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from antiphon.live.session import LiveSession
+from antiphon.live.feed import SessionFeed
 from antiphon.live.tail import Stretch
 
 Write = Callable[[Stretch], None]
@@ -31,14 +31,15 @@ class Room(Protocol):
 class Attachment:
     """Follows a session from its cursor on; `follow` runs in a task of the attachment's writer."""
 
-    def __init__(self, live: LiveSession, write: Write, room: Room, *, cursor: int | None = None) -> None:
-        self._live = live
+    def __init__(self, feed: SessionFeed, write: Write, room: Room, *, cursor: int | None = None) -> None:
+        self.feed = feed
         self._write = write
         self._room = room
-        self.cursor = live.fold.last_seq if cursor is None else cursor
+        self.cursor = feed.fold.last_seq if cursor is None else cursor
         """The last event that was written to the connection. It is taken in the same step as the replay, so
         that between the two there is no gap and no overlap (invariant 2)."""
         self._begun = False
+        self._following: asyncio.Timeout | None = None
         self._moved: asyncio.Future[None] | None = None
         """Done when the cursor moves; `None` while nothing waits for that."""
         self._left_behind: asyncio.Future[None] | None = None
@@ -53,24 +54,43 @@ class Attachment:
 
     async def catch_up(self, seq: int) -> None:
         """Write the events up to `seq`, once they are committed, and no more."""
-        await self._live.durable(seq)
+        await self.feed.durable(seq)
         while self.cursor < seq:
-            self._take_all(await self._live.journal.stretches(self.cursor), upto=seq)
+            self._take_all(await self.feed.journal.stretches(self.cursor), upto=seq)
             await self._room.drain()
 
     async def follow(self, *, begin: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Follow the session until cancelled. `begin` sends the replay, once that is in the store."""
+        """Follow the session until `interrupt`, and then again after `feed` was set to another feed of it.
+        `begin` sends the replay, once that is in the store."""
+        scope = asyncio.timeout(None)
+        try:
+            async with scope:
+                self._following = scope
+                try:
+                    await self._follow(begin)
+                finally:
+                    self._following = None
+        except TimeoutError:
+            if not scope.expired():
+                raise
+
+    def interrupt(self) -> None:
+        """End `follow` soon, at its next wait."""
+        if self._following is not None and not self._following.expired():
+            self._following.reschedule(asyncio.get_running_loop().time())
+
+    async def _follow(self, begin: Callable[[], Awaitable[None]] | None) -> None:
+        await self.feed.durable(self.cursor)  # the feed may be behind the one before it
         if begin is not None:
-            await self._live.durable(self.cursor)
             await begin()
             await self._room.drain()
         self._begun = True
         self._move()
         while True:
-            await self.catch_up(self._live.journal.last)
-            if self.cursor >= self._live.journal.last and not self._room.congested:
+            await self.catch_up(self.feed.journal.last)
+            if self.cursor >= self.feed.journal.last and not self._room.congested:
                 self._left_behind = asyncio.get_running_loop().create_future()
-                with self._live.journal.followed_by(self):
+                with self.feed.journal.followed_by(self):
                     await self._left_behind
 
     def _take_all(self, stretches: list[Stretch], *, upto: int) -> None:

@@ -24,11 +24,11 @@ from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.asked_questions import AskedQuestions
 from antiphon.live.attachment import Attachment
 from antiphon.live.event_writer import EventWriter
+from antiphon.live.feed import SessionFeed
 from antiphon.live.pending_answers import PendingAnswers
 from antiphon.live.presence_feed import PresenceFeed
 from antiphon.live.queue_feed import QueueFeed
-from antiphon.live.replay import Replay, recall
-from antiphon.live.session import LiveSession
+from antiphon.live.replay import Recall, Replay
 from antiphon.live.update_sender import UpdateSender
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
@@ -40,6 +40,11 @@ logger = logging.getLogger("antiphon.live")
 NOT_KEPT = v2.Error(
     code=v2.ErrorCode.INTERNAL_ERROR, message="The session cannot be kept", data={"reason": "store"}
 )
+
+MOVE_WAIT = 30.0
+"""Seconds that an attachment waits for another feed after the store has failed."""
+AGAIN = 1.0
+"""Seconds after which it reads again from a feed that has not failed as a whole."""
 
 OnAnswer = Callable[[str, Any, "AttachmentWriter"], None]
 """Called with a question's id, the answer of this client, and its attachment. The answer is a
@@ -63,8 +68,8 @@ class ClientProfile(Struct, frozen=True):
 
 
 class AttachmentWriter:
-    """Made before the session is open, so that `preview` can send it while it is read. `pin` binds it to the
-    live session, `start` begins to send."""
+    """Made before the session is open, so that `preview` can send it while it is read. `pin` binds it to a
+    feed of the session, `start` begins to send, `move_to` replaces the feed."""
 
     def __init__(
         self,
@@ -98,15 +103,23 @@ class AttachmentWriter:
             on_answer=self._answered,
         )
         self._previewed = 0
-        self._live: LiveSession
+        self._feed: SessionFeed
         self._on_answer: OnAnswer
         self._events: EventWriter
         self._presence_feed: PresenceFeed | None = None
         self._attachment: Attachment | None = None
-        self._replay: Replay | None = None
+        self._history = False
         self._after: int | None = None
+        self._begins = False
+        self._replay: Replay | None = None
+        """Set until it was sent; `None` before that if it has to be taken again."""
+        self._unsent: Iterator[Sequence[bytes]] | None = None
+        """The rest of the replay that is being sent."""
+        self._recall: Recall | None = None
         self._begun = False
         """Whether the replay was sent."""
+        self._moves = False
+        self._moved = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
 
     # --- joining and leaving -----------------------------------------------------------------------
@@ -124,13 +137,14 @@ class AttachmentWriter:
 
     def pin(
         self,
-        live: LiveSession,
+        feed: SessionFeed,
         on_answer: OnAnswer,
         *,
         history: bool = False,
         items: Sequence[Item] = (),
         after: int | None = None,
         begins: bool = False,
+        moves: bool = False,
     ) -> None:
         """Follow a session from its present state on.
 
@@ -138,14 +152,16 @@ class AttachmentWriter:
         items: replay these items only
         after: send the events after this one, instead of a replay
         begins: the client began the session with the event `after`, so it knows nothing of it yet
+        moves: when the store of the feed fails, wait for `move_to`
         """
-        self._live, self._on_answer, self._questions.open = live, on_answer, begins
-        self._after = after
+        self._feed, self._on_answer, self._questions.open = feed, on_answer, begins
+        self._history, self._after, self._begins, self._moves = history, after, begins, moves
         if self._extras.presence:
-            update = partial(live.presence.update, self.who)
-            self._presence_feed = PresenceFeed(self._connection, send=self._send, presence=update)
+            self._presence_feed = PresenceFeed(
+                self._connection, send=self._send, presence=self._presence_update
+            )
         self._events = EventWriter(
-            live,
+            feed,
             self._connection,
             self.writer,
             self._sender,
@@ -153,29 +169,49 @@ class AttachmentWriter:
             questions=self._questions,
             presence_feed=self._presence_feed,
         )
-        if after is None:
-            self._events.turns.restore(live.fold.turns.part())
-        if history and not self._previewed:
-            self._replay = Replay.whole(live)
+        if after and self.writer.recalls and not begins:
+            self._recall = Recall(self.writer, self._events.turns, upto=after)
+        self._attachment = Attachment(feed, self._events.write, self._connection, cursor=after)
+        self._take_replay(self._attachment, items)
+
+    def _take_replay(self, attachment: Attachment, items: Sequence[Item] = ()) -> Replay:
+        feed, fold = attachment.feed, attachment.feed.fold
+        if self._history and not self._previewed:
+            self._replay = Replay.whole(feed)
         else:
-            self._replay = Replay.take(live.fold, live.fold.items[self._previewed :] if history else items)
-        self.joined_at = after if begins and after is not None else self._replay.seq
-        self._attachment = Attachment(live, self._events.write, self._connection, cursor=after)
+            self._replay = Replay.take(fold, fold.items[self._previewed :] if self._history else items)
+        if self._after is None:
+            self._events.turns.restore(fold.turns.part())
+            attachment.cursor = self._replay.seq
+        self.joined_at = self._after if self._begins and self._after is not None else self._replay.seq
+        return self._replay
+
+    def move_to(self, feed: SessionFeed, on_answer: OnAnswer) -> None:
+        """Go on from the present cursor with another feed of the same session. The client is sent nothing
+        twice, and nothing is left out. Its answers go to `on_answer` from now on.
+
+        If all attachments of a session are moved in one step, no client is shown that others left and joined.
+        """
+        assert self._attachment is not None
+        before, self._feed, self._on_answer = self._feed, feed, on_answer
+        before.presence.hand_over(self, feed.presence)
+        self._moved.set()
+        self._attachment.interrupt()
 
     @property
     def pinned(self) -> bool:
         return self._attachment is not None
 
-    def follows(self, live: LiveSession) -> bool:
-        """Whether it follows this live session: another one of the same id may have been opened since."""
-        return self._live is live
+    def follows(self, feed: SessionFeed) -> bool:
+        """Whether it follows this feed: another one of the same session may have been opened since."""
+        return self._feed is feed
 
     def joined(self, introduction: dict[str, Any]) -> dict[str, Any] | None:
         """Return the `_meta` of the response by which a client joins: its cursor, the state and the
         introduction of the session, each if the client asked for it."""
         said: dict[str, Any] = {"seq": self.joined_at} if self._extras.seq else {}
         if self.writer.names_ends:
-            said["state"] = state_word(self._live.fold)  # whether the end of a turn is still to come
+            said["state"] = state_word(self._feed.fold)  # whether the end of a turn is still to come
         if self._extras.presence:
             said |= introduction
         return {META_KEY: said} if said else None
@@ -188,38 +224,41 @@ class AttachmentWriter:
         """
         attachment = self._attachment
         assert attachment is not None
-        begins = self._questions.open  # the client began the session, so it was sent nothing before
-        self._live.presence.join(self)
-
-        async def begin() -> None:
-            replay, self._replay = self._replay, None  # it may be large
-            assert replay is not None
-            written = replay.written(self.writer)
-            while self._send_next(written):
-                await self._connection.drain()
-            if self._after and self.writer.recalls and not begins:
-                await recall(self._live, self.writer, self._events.turns, upto=self._after)
-            await attachment.catch_up(replay.seq)
-            for raw in self.writer.flush():
-                self._send(raw)
-            if state:
-                for raw in replay.written_state(self.writer):
-                    self._send(raw, seq=replay.seq)
-            if self._after is None and self.pending:
-                self.pending.answer_missed(replay.prompts, self._events.turns.current)
-            then()
-            if self._extras.queue_updates:
-                again = self._after is not None and not begins
-                self._events.queue_feed = QueueFeed(
-                    replay.queue, replay.prompts, replay.seq, send=self._send, again=again
-                )
-            if self._presence_feed is not None:
-                self._presence_feed.begin(replay.questions, replay.seq)
-            self._begun = self._questions.open = True
-            self.ask(replay.questions)
-            self._events.notifications.flush(attachment.cursor)
-
+        self._feed.presence.join(self)
+        begin = partial(self._begin, attachment, state=state, then=then)
         self._following = asyncio.get_running_loop().create_task(self._follow(attachment, begin))
+
+    async def _begin(self, attachment: Attachment, *, state: bool, then: Callable[[], None]) -> None:
+        """Send the replay. If this is interrupted, it is called again and goes on from there."""
+        replay = self._replay
+        if replay is None:
+            replay = self._take_replay(attachment)
+            await attachment.feed.durable(replay.seq)
+        self._unsent = self._unsent or replay.written(self.writer)
+        while self._send_next(self._unsent):
+            await self._connection.drain()
+        if self._recall is not None:
+            await self._recall.run(attachment.feed)
+        await attachment.catch_up(replay.seq)
+        for raw in self.writer.flush():
+            self._send(raw)
+        if state:
+            for raw in replay.written_state(self.writer):
+                self._send(raw, seq=replay.seq)
+        if self._after is None and self.pending:
+            self.pending.answer_missed(replay.prompts, self._events.turns.current)
+        then()
+        if self._extras.queue_updates:
+            again = self._after is not None and not self._begins
+            self._events.queue_feed = QueueFeed(
+                replay.queue, replay.prompts, replay.seq, send=self._send, again=again
+            )
+        if self._presence_feed is not None:
+            self._presence_feed.begin(replay.questions, replay.seq)
+        self._begun = self._questions.open = True
+        self.ask(replay.questions)
+        self._events.notifications.flush(attachment.cursor)
+        self._replay = self._unsent = self._recall = None  # they may be large
 
     def _send_next(self, written: Iterator[Sequence[bytes]]) -> bool:
         """Send the next updates of a replay, if there are any. They may be large, so no variable holds them
@@ -231,15 +270,50 @@ class AttachmentWriter:
 
     async def _follow(self, attachment: Attachment, begin: Callable[[], Awaitable[None]]) -> None:
         try:
-            await attachment.follow(begin=begin)
+            await self._follow_feeds(attachment, begin)
         except (StoreError, SessionUnknown):
             self._fail()
         except LinkLost:
             raise
         except Exception:
             # What cannot be written for this client concerns it alone. It must not wait for answers for ever.
-            logger.exception("attachment failed: session %s", self._live.session_id)
+            logger.exception("attachment failed: session %s", self._feed.session_id)
             self.pending.fail(AntiphonError().to_wire())
+
+    async def _follow_feeds(self, attachment: Attachment, begin: Callable[[], Awaitable[None]]) -> None:
+        """Follow the feed, and then each one that the attachment is moved to."""
+        loop = asyncio.get_running_loop()
+        failed_at, until = -1, 0.0
+        while True:
+            self._moved.clear()
+            self._switch(attachment)
+            try:
+                await attachment.follow(begin=None if self._begun else begin)
+            except StoreError:
+                if attachment.cursor != failed_at:
+                    failed_at, until = attachment.cursor, loop.time() + MOVE_WAIT
+                if not self._moves or not await self._can_go_on(attachment, until - loop.time()):
+                    raise
+
+    def _switch(self, attachment: Attachment) -> None:
+        """Go on with the feed that the attachment was moved to, while nothing is being read."""
+        feed, before = self._feed, attachment.feed
+        if feed is before:
+            return
+        if self._replay is not None and self._replay.seq > before.journal.last:
+            # It contains events that may never be committed, so nothing of it was sent.
+            self._replay = self._unsent = None
+            if self._after is None:
+                attachment.cursor = 0
+        attachment.feed = self._events.feed = feed
+
+    async def _can_go_on(self, attachment: Attachment, seconds: float) -> bool:
+        """Wait until it is worth another try to follow the session after the store has failed."""
+        failed = attachment.feed.failed
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds if failed else min(seconds, AGAIN)):
+                await self._moved.wait()
+        return self._moved.is_set() or (seconds > 0 and not failed)
 
     def _fail(self) -> None:
         """End the open turn and answer every prompt, because the store has failed. Events that were not
@@ -256,13 +330,13 @@ class AttachmentWriter:
     async def take_over(self, other: AttachmentWriter, *, after: int | None = None) -> None:
         """Replace an attachment of the same client, whose pending answers move here. With `after`, go on
         from that event as the same client."""
-        prompts = other._live.fold.prompts
+        prompts = other._feed.fold.prompts
 
         def accepted_again(message_id: str) -> bool:
             entry = prompts.get(message_id)
             return after is not None and entry is not None and entry.settled > after
 
-        presence = other._live.presence
+        presence = other._feed.presence
         presence.move(other, self)
         try:
             await other.stop()
@@ -275,7 +349,7 @@ class AttachmentWriter:
 
     async def stop(self) -> None:
         """Leave the session, which is not closed by that."""
-        self._live.presence.leave(self)
+        self._feed.presence.leave(self)
         self._questions.retract_all()
         if self._following is not None:
             self._following.cancel()
@@ -290,7 +364,7 @@ class AttachmentWriter:
 
     async def caught_up(self) -> None:
         """Wait until everything emitted so far has been written to this client."""
-        await self.reached(self._live.fold.last_seq)
+        await self.reached(self._feed.fold.last_seq)
 
     async def reached(self, seq: int) -> None:
         """Wait until everything up to an event has been written to this client, or it has left."""
@@ -308,6 +382,9 @@ class AttachmentWriter:
         await asyncio.wait((event, self._following), return_when=asyncio.FIRST_COMPLETED)
 
     # --- outside the journal -----------------------------------------------------------------------
+
+    def _presence_update(self) -> bytes:
+        return self._feed.presence.update(self.who)
 
     def show_presence(self) -> None:
         """Send the list of clients, which has changed."""
@@ -351,7 +428,7 @@ class AttachmentWriter:
 
     def prompted(self, message_id: str, inbound: Inbound) -> asyncio.Future[None]:
         """Answer a prompt of this client where the journal says so; the future is done then."""
-        entry = self._live.fold.prompts.get(message_id)
+        entry = self._feed.fold.prompts.get(message_id)
         assert self._attachment is not None
         taken = entry is not None and 0 < entry.settled <= self._attachment.cursor
         return self.pending.add(message_id, inbound, taken=taken)
@@ -367,4 +444,4 @@ class AttachmentWriter:
 
     def _answered(self, question_id: str, answer: Any) -> None:
         """Hand an answer on, after what is being written now."""
-        asyncio.get_running_loop().call_soon(self._on_answer, question_id, answer, self)
+        asyncio.get_running_loop().call_soon(lambda: self._on_answer(question_id, answer, self))

@@ -17,11 +17,11 @@ from antiphon.engine.questions import QuestionState, read_permission
 from antiphon.engine.turn import Effect, Turns
 from antiphon.errors import RequestCancelled
 from antiphon.live.asked_questions import AskedQuestions
+from antiphon.live.feed import SessionFeed
 from antiphon.live.pending_answers import PendingAnswers
 from antiphon.live.pending_notifications import PendingNotifications
 from antiphon.live.presence_feed import PresenceFeed
 from antiphon.live.queue_feed import QueueFeed
-from antiphon.live.session import LiveSession
 from antiphon.live.tail import Stretch
 from antiphon.live.update_sender import UpdateSender
 from antiphon.schema import v2
@@ -33,7 +33,7 @@ class EventWriter:
 
     def __init__(
         self,
-        live: LiveSession,
+        feed: SessionFeed,
         connection: Connection,
         writer: Writer,
         sender: UpdateSender,
@@ -42,7 +42,7 @@ class EventWriter:
         questions: AskedQuestions,
         presence_feed: PresenceFeed | None,
     ) -> None:
-        self._live = live
+        self.feed = feed
         self._connection = connection
         self._writer = writer
         self._sender = sender
@@ -127,7 +127,7 @@ class EventWriter:
     def _write_opened(self, body: e.QuestionOpened, seq: int) -> None:
         if self._presence_feed is not None:
             self._presence_feed.question_opened(body, seq)
-        question = self._live.fold.questions.get(body.question_id)
+        question = self.feed.fold.questions.get(body.question_id)
         if question is not None and question.state is QuestionState.OPEN:
             self._questions.ask(question)
         if body.question_id not in self._questions:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from math import inf
+from operator import itemgetter
 from typing import Protocol
+
+from msgspec import structs
 
 from antiphon.engine.json_values import encode
 from antiphon.schema.antiphon.clients import Present, Who
@@ -34,6 +38,8 @@ class Presence:
         """`on_change` is called when a client has joined or left, as often as clients are notified."""
         self._clock = clock
         self._since: dict[AttachedClient, int] = {}
+        self._elsewhere: dict[str, list[tuple[float, Present]]] = {}
+        """The clients at other hubs, by place, each with the time at which it joined."""
         self._listed: list[tuple[str, bytes, bytes]] = []
         """The clients: id, how the others see it, and how it sees itself."""
         self._notified_at = 0.0
@@ -63,22 +69,52 @@ class Presence:
             self._since[follower] = since
             self._changed()  # it may have another name now
 
+    def hand_over(self, follower: AttachedClient, to: Presence) -> None:
+        """Move an attachment to another feed of the session. It stays there since it joined here."""
+        if to is not self and follower in self._since:
+            to._since[follower] = self._since.pop(follower)
+            self._changed()
+            to._changed()
+
+    def set_elsewhere(self, place: str, clients: Sequence[Present]) -> None:
+        """Replace the list of the clients that are attached to the session at another place."""
+        listed = [(_joined(one), structs.replace(one, you=False)) for one in clients]
+        if listed != self._elsewhere.get(place, []):
+            self._elsewhere[place] = listed
+            if not listed:
+                del self._elsewhere[place]
+            self._changed()
+
     def clients(self, *, you: AttachedClient | None = None) -> list[Present]:
         """Return the attached clients, the first to join first. `you`: the client that gets the list."""
         own = None if you is None or you.who is None else you.who.client_id
-        found: dict[str, Present] = {}
+        present = self._present(elsewhere=True)
+        return [structs.replace(one, you=True) if one.client_id == own else one for one in present]
+
+    def local_clients(self) -> list[Present]:
+        """Return the clients that are attached here, the first to join first."""
+        return self._present(elsewhere=False)
+
+    def _present(self, *, elsewhere: bool) -> list[Present]:
+        found: dict[str, tuple[float, Present]] = {}
         for follower, since in sorted(self._since.items(), key=lambda entry: entry[1]):
             who = follower.who
             assert who is not None
             if who.client_id not in found:
-                found[who.client_id] = Present(
-                    client_id=who.client_id,
-                    name=who.name,
-                    version=follower.client_version,
-                    joined_at=rfc3339(since),
-                    you=who.client_id == own,
+                found[who.client_id] = (
+                    since,
+                    Present(
+                        client_id=who.client_id,
+                        name=who.name,
+                        version=follower.client_version,
+                        joined_at=rfc3339(since),
+                    ),
                 )
-        return list(found.values())
+        if elsewhere and self._elsewhere:
+            others = (entry for listed in self._elsewhere.values() for entry in listed)
+            for at, one in sorted(others, key=itemgetter(0)):
+                found.setdefault(one.client_id, (at, one))
+        return [one for _, one in sorted(found.values(), key=itemgetter(0))]
 
     def update(self, who: Who | None) -> bytes:
         """Return the update for one client. The entries are encoded once; its own is marked as `you`."""
@@ -107,6 +143,14 @@ class Presence:
         for follower in tuple(self._since):
             follower.show_presence()
         self._on_change()
+
+
+def _joined(one: Present) -> float:
+    """Return when a client joined, in milliseconds since 1970. A client whose time is unknown comes last."""
+    try:
+        return round(datetime.fromisoformat(one.joined_at or "").timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        return inf
 
 
 def rfc3339(at: int) -> str:

@@ -19,7 +19,7 @@ from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import state_update
 from antiphon.engine.turn import Turns
-from antiphon.live.session import LiveSession
+from antiphon.live.feed import SessionFeed
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
 
@@ -49,12 +49,12 @@ class Replay(Struct, frozen=True, weakref=True):
         )
 
     @classmethod
-    def whole(cls, live: LiveSession) -> Replay:
+    def whole(cls, feed: SessionFeed) -> Replay:
         """Take a replay of all items. Clients that join at the same event share one."""
-        fold = live.fold
-        replay = live.replays.get(fold.last_seq)
+        fold = feed.fold
+        replay = feed.replays.get(fold.last_seq)
         if not isinstance(replay, cls):
-            replay = live.replays[fold.last_seq] = cls.take(fold, fold.items)
+            replay = feed.replays[fold.last_seq] = cls.take(fold, fold.items)
         return replay
 
     def written(self, writer: Writer) -> Iterator[Sequence[bytes]]:
@@ -72,17 +72,25 @@ def _write(writer: Writer, as_written: bool, update: Any) -> Sequence[bytes]:
     return writer.write_translated(update, raw, raw) if as_written else writer.write(update, raw)
 
 
-async def recall(live: LiveSession, writer: Writer, turns: Turns, *, upto: int) -> None:
-    """Give the writer everything up to an event, without sending it: what it writes to its client depends on
+class Recall:
+    """Gives a writer everything up to an event, without sending it: what it writes to its client depends on
     what it has written before."""
-    cursor = 0
-    while cursor < upto:
-        events = (await live.after(cursor))[: upto - cursor]
-        for event in events:
-            if isinstance(event.body, Updated):
-                with contextlib.suppress(Malformed):
-                    update = event.body.update
-                    writer.recall(update, bytes(event.body.raw))
-                    if type(update) is v2.SessionStateUpdate:
-                        turns.apply(update, seq=event.seq, at=event.at)
-        cursor = events[-1].seq
+
+    def __init__(self, writer: Writer, turns: Turns, *, upto: int) -> None:
+        self._writer = writer
+        self._turns = turns
+        self._cursor = 0
+        self._upto = upto
+
+    async def run(self, feed: SessionFeed) -> None:
+        """Go on to the end. If this is cancelled, it can go on later, also with another feed."""
+        while self._cursor < self._upto:
+            events = (await feed.after(self._cursor))[: self._upto - self._cursor]
+            for event in events:
+                if isinstance(event.body, Updated):
+                    with contextlib.suppress(Malformed):
+                        update = event.body.update
+                        self._writer.recall(update, bytes(event.body.raw))
+                        if type(update) is v2.SessionStateUpdate:
+                            self._turns.apply(update, seq=event.seq, at=event.at)
+            self._cursor = events[-1].seq

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 from weakref import WeakValueDictionary
@@ -30,6 +29,7 @@ from antiphon.engine.events import (
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageChunk
 from antiphon.errors import EventRefused, LocalError, SessionUnknown, StoreError
+from antiphon.live.event_waiters import EventWaiters
 from antiphon.live.journal import LiveJournal
 from antiphon.live.presence import Presence
 from antiphon.live.runs import MessageTexts, Run, number_texts
@@ -89,7 +89,7 @@ class LiveSession:
         self._weight = 0
         """Bytes of the pending events."""
         self._gather_timer: asyncio.TimerHandle | None = None
-        self._durable_waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._durable_waiters = EventWaiters()
         self._emitted = asyncio.Event()
         self._closing = False
         self._failure: StoreError | SessionUnknown | None = None
@@ -316,16 +316,8 @@ class LiveSession:
             return
         if self._failure is not None:
             raise self._failure
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiter = (wanted, future)
-        self._durable_waiters.append(waiter)
         self._emitted.set()  # what is being gathered is waited for: commit it now
-        try:
-            await future
-        except asyncio.CancelledError:
-            with contextlib.suppress(ValueError):
-                self._durable_waiters.remove(waiter)
-            raise
+        await self._durable_waiters.wait(wanted)
 
     async def after(self, cursor: int) -> list[Event]:
         """Wait for committed events after a cursor, and return the next ones, at least one."""
@@ -413,20 +405,17 @@ class LiveSession:
         size = sum(map(len, batch.events))
         self._snapshots.bytes_since += size
         self.journal.publish(Stretch(events, size=size, known=runs))
-        if self._durable_waiters:
-            self._wake(events[-1].seq)
+        if self._durable_waiters.waiting:
+            self._durable_waiters.wake(events[-1].seq)
 
-    def _wake(self, last: int) -> None:
-        still: deque[tuple[int, asyncio.Future[None]]] = deque()
-        for seq, future in self._durable_waiters:
-            if seq > last:
-                still.append((seq, future))
-            elif not future.done():
-                future.set_result(None)
-        self._durable_waiters = still
+    def lose(self) -> None:
+        """Take in nothing more: another process has taken the session over."""
+        self._fail(StoreError(f"session {self.session_id} was taken over by another process"))
 
     def _fail(self, error: Exception) -> None:
         """Take in nothing more. No client has seen what was not committed."""
+        if self._failure is not None:
+            return
         if not isinstance(error, StoreError | SessionUnknown):
             logger.error(
                 "store raised an unexpected exception; closing session %s", self.session_id, exc_info=error
@@ -438,10 +427,7 @@ class LiveSession:
         self._streamed.clear()
         self._texts.clear()
         self._runs.clear()
-        for _, future in self._durable_waiters:
-            if not future.done():
-                future.set_exception(error)
-        self._durable_waiters.clear()
+        self._durable_waiters.fail(error)
         self.journal.fail(error)
         logger.error("store failed: session %s can no longer be written: %s", self.session_id, error)
         self._on_failure()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import NamedTuple, NoReturn
 
 from antiphon.engine import events as e
 from antiphon.engine.events import Event
@@ -31,6 +32,16 @@ PREVIEW_BYTES = 256 * 1024
 
 Preview = Callable[[list[bytes]], bool]
 """Takes the next updates of a replay; returns whether it wants more."""
+
+
+class Growth(NamedTuple):
+    """Events that a journal has grown by."""
+
+    events: list[Event]
+    size: int
+    """Their bytes in the store."""
+    whole: bool
+    """Whether these are all of them."""
 
 
 class SnapshotUnusable(Exception):
@@ -65,19 +76,39 @@ async def begin_journal(
     return fold
 
 
-async def read_session(store: Store, session_id: str) -> Session:
+async def read_session(store: Store, session_id: str, preview: Preview | None = None) -> Session:
     """Read a session without opening it: nothing changes, and a claim on it does not matter.
 
-    Raises `SessionUnknown`, `SessionDamaged` or `SessionTooNew`.
+    If `preview` got anything, the session is returned as of the event up to which it was previewed; another
+    process may have written more since. Raises `SessionUnknown`, `SessionDamaged` or `SessionTooNew`.
     """
     record = await _readable_record(store, session_id)
+    shown = _Shown(preview)
     try:
-        fold = await _snapshot(store, record)
+        fold = await _snapshot(store, record, shown)
     except SnapshotUnusable as error:
         logger.warning("snapshot damaged: session %s: %s; reading its journal instead", session_id, error)
         fold = Session()
-    await _fold_journal(store, session_id, fold)
+    await _fold_journal(store, session_id, fold, upto=shown.upto)
     return fold
+
+
+async def read_on(store: Store, session_id: str, fold: Session, *, limit_bytes: int) -> Growth:
+    """Fold the next page of a journal that another process writes.
+
+    Raises `SessionUnknown`, `SessionDamaged` or `SessionTooNew`; then `fold` is of no use any more.
+    """
+    events: list[Event] = []
+
+    def decode(line: bytes) -> Event:
+        events.append(_decode(line))
+        return events[-1]
+
+    async with _faults_noted(store, session_id):
+        page = await store.read(session_id, fold.last_seq, limit_bytes=limit_bytes)
+        lines = [line for batch in page.batches for line in batch.events]
+        _fold(fold, map(decode, lines), session_id)
+    return Growth(events, sum(map(len, lines)), whole=page.cursor >= page.last)
 
 
 async def restore(store: Store, session_id: str, preview: Preview | None) -> tuple[Session, int]:
@@ -111,21 +142,36 @@ async def _readable_record(store: Store, session_id: str) -> SessionRecord:
     return record
 
 
-async def _fold_journal(store: Store, session_id: str, fold: Session) -> None:
-    """Fold every event after those that `fold` has. Raises if that gives no whole session."""
-    try:
-        while (page := await store.read(session_id, fold.last_seq)).batches:
+async def _fold_journal(store: Store, session_id: str, fold: Session, *, upto: int | None = None) -> None:
+    """Fold every event after those that `fold` has, up to the event `upto`. Raises if that gives no whole
+    session."""
+    async with _faults_noted(store, session_id):
+        last = upto or 0
+        while upto is None or fold.last_seq < upto:
+            page = await store.read(session_id, fold.last_seq)
+            if not page.batches:
+                last = last or page.last
+                break
             for batch in page.batches:
-                _fold(fold, batch.events, session_id)
-        _check_whole(fold, session_id, page.last)
-    except SessionTooNew as newer:
-        await _refuse(store, session_id, FaultKind.NEWER, newer.found)
-    except StoreCorrupt as damage:
-        await _refuse(store, session_id, FaultKind.DAMAGED, damage.found)
+                lines = batch.events if upto is None else batch.events[: max(0, upto + 1 - batch.first)]
+                _fold(fold, map(_decode, lines), session_id)
+        _check_whole(fold, session_id, last)
     if _is_later(fold):
         assert fold.created is not None
         found = f"its journal is of format {fold.created.format}, and this version knows up to {e.FORMAT}"
         await _refuse(store, session_id, FaultKind.NEWER, found)
+
+
+@contextlib.asynccontextmanager
+async def _faults_noted(store: Store, session_id: str) -> AsyncIterator[None]:
+    """Note the fault of a session that cannot be read, and raise it as `SessionDamaged` or
+    `SessionTooNew`."""
+    try:
+        yield
+    except SessionTooNew as newer:
+        await _refuse(store, session_id, FaultKind.NEWER, newer.found)
+    except StoreCorrupt as damage:
+        await _refuse(store, session_id, FaultKind.DAMAGED, damage.found)
 
 
 def _finish(restorer: SessionRestorer, upto: int, record: SessionRecord) -> Session:
@@ -140,14 +186,14 @@ def _finish(restorer: SessionRestorer, upto: int, record: SessionRecord) -> Sess
 async def _check_tail(store: Store, record: SessionRecord, upto: int) -> None:
     """Raise `SessionDamaged` if the snapshot ends after the journal."""
     if upto > record.last:
-        found = f"events {record.last + 1} to {upto} are missing: a snapshot has them, the journal has not"
+        found = _lost_tail(record.last, upto)
         await _refuse(store, record.session_id, FaultKind.DAMAGED, found)
 
 
-def _fold(fold: Session, lines: Sequence[bytes], session_id: str) -> None:
+def _fold(fold: Session, events: Iterable[Event], session_id: str) -> None:
     """Raises `StoreCorrupt`, or `SessionTooNew`."""
     try:
-        fold.fold(map(_decode, lines))
+        fold.fold(events)
     except e.UnreadableEvent as error:
         found = f"event {fold.last_seq + 1} cannot be read: {error}"
         if isinstance(error, e.NewerEvent) or _is_later(fold):
@@ -170,9 +216,15 @@ def _decode(line: bytes) -> Event:
     return e.decode_event(line)
 
 
+def _lost_tail(last: int, upto: int) -> str:
+    return f"events {last + 1} to {upto} are missing: a snapshot has them, the journal has not"
+
+
 def _check_whole(fold: Session, session_id: str, last: int) -> None:
     if last > fold.last_seq:
         raise StoreCorrupt(f"events {fold.last_seq + 1} to {last} are missing")
+    if last < fold.last_seq:
+        raise StoreCorrupt(_lost_tail(last, fold.last_seq))
     if not fold.last_seq:
         raise StoreCorrupt("it has no events: it was cut off as it began, or they are lost")
     if fold.created is None:
@@ -185,43 +237,63 @@ def _is_later(fold: Session) -> bool:
     return fold.created is not None and fold.created.format > e.FORMAT
 
 
-async def _refuse(store: Store, session_id: str, kind: FaultKind, found: str) -> None:
-    await store.note_fault(session_id, Fault(kind, found))
+async def _refuse(store: Store, session_id: str, kind: FaultKind, found: str) -> NoReturn:
+    with contextlib.suppress(StoreError):  # the fault says more than what keeps it from being noted
+        await store.note_fault(session_id, Fault(kind, found))
     if kind is FaultKind.NEWER:
         raise SessionTooNew(session_id, found)
     logger.warning("session damaged: %s: %s; nothing of it was changed", session_id, found)
     raise SessionDamaged(session_id, found)
 
 
-async def _snapshot(store: Store, record: SessionRecord) -> Session:
+async def _snapshot(store: Store, record: SessionRecord, shown: _Shown) -> Session:
     """Read the snapshot. The process that has the session open may replace it between two pages: then it is
-    read again from its beginning."""
+    read again from its beginning, or left alone if its beginning was previewed."""
     while True:
         restorer, first = SessionRestorer(), None
         after: str | None = ""
         while after is not None:
-            upto, parts, after = await _load_parts(store, record.session_id, after)
+            upto, parts, after = await _load_parts(store, record.session_id, after, limit_bytes=PREVIEW_BYTES)
             first = upto if first is None else first
             if upto != first:
                 break
             with _unusable():
-                restorer.add(parts)
+                updates = restorer.add(parts)
+            shown.show(updates, upto, last=record.last, at_work=restorer.at_work)
         else:
             return _finish(restorer, first or 0, record)
+        if shown.upto is not None:
+            return Session()
 
 
 async def _from_snapshot(store: Store, record: SessionRecord, preview: Preview | None) -> Session:
-    restorer, cursor = SessionRestorer(), 0
+    """Read the snapshot of a session that this process has claimed."""
+    restorer, cursor, shown = SessionRestorer(), 0, _Shown(preview)
     after: str | None = ""
     while after is not None:
         cursor, parts, after = await _load_parts(store, record.session_id, after, limit_bytes=PREVIEW_BYTES)
         with _unusable():
-            shown = restorer.add(parts)
-        if cursor != record.last or restorer.at_work:
-            preview = None
-        if preview is not None and shown and not preview(shown):
-            preview = None
+            updates = restorer.add(parts)
+        shown.show(updates, cursor, last=record.last, at_work=restorer.at_work)
     return _finish(restorer, cursor, record)
+
+
+class _Shown:
+    """The preview of a snapshot, and how far it has come."""
+
+    def __init__(self, preview: Preview | None) -> None:
+        self._preview = preview
+        self.upto: int | None = None
+        """The last event of the snapshot, if anything of it was previewed."""
+
+    def show(self, updates: list[bytes], upto: int, *, last: int, at_work: bool) -> None:
+        """Preview the updates of the next parts. `last`: the end of the journal."""
+        if upto != last or at_work:
+            self._preview = None
+        if self._preview is not None and updates:
+            self.upto = upto
+            if not self._preview(updates):
+                self._preview = None
 
 
 async def _load_parts(

@@ -1,0 +1,3 @@
+from tests.stores.conftest import apart, nats
+
+__all__ = ["apart", "nats"]
