@@ -12,7 +12,7 @@ from antiphon.engine import events as e
 from antiphon.engine.events import Event, decode_event
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageType
-from antiphon.stores import SQLiteStore
+from antiphon.stores import SQLiteStore, Store
 from tests.faults.hub_client import Participant
 from tests.faults.hub_record import Record
 from tests.faults.violation import check
@@ -20,6 +20,8 @@ from tests.faults.violation import check
 STATES = {"state_update", "state_change"}
 LATE = "a late response to an abandoned"
 """Somebody was quicker, or the turn was cancelled meanwhile: no complaint."""
+REFUSED = "failed: shutdown"
+"""What a prompt comes to that reaches a hub which is about to end."""
 CUT_SHORT = ("failed: interrupted", "failed: agent", "cancelled")
 """What a prompt may come to where the hub or the agent was killed, or somebody has cancelled."""
 
@@ -63,14 +65,15 @@ def _end(entry: Any) -> str:
 
 
 async def read_sessions(path: Path, session_ids: Iterable[str]) -> dict[str, Kept]:
-    kept = {}
     async with SQLiteStore(path) as store:
-        for session_id in session_ids:
-            events: list[Event] = []
-            while (page := await store.read(session_id, len(events))).batches:
-                events += [decode_event(raw) for batch in page.batches for raw in batch.events]
-            kept[session_id] = Kept(events)
-    return kept
+        return {session_id: await read_kept(store, session_id) for session_id in session_ids}
+
+
+async def read_kept(store: Store, session_id: str) -> Kept:
+    events: list[Event] = []
+    while (page := await store.read(session_id, len(events))).batches:
+        events += [decode_event(raw) for batch in page.batches for raw in batch.events]
+    return Kept(events)
 
 
 # --- clients ------------------------------------------------------------------------------------------
@@ -180,6 +183,9 @@ def check_prompts(participants: Sequence[Participant], kept: Iterable[Kept], not
             what = f"{text!r} of {participant.name} was told as {outcome!r}, and is {end!r}"
             if outcome.startswith("lost") or outcome == "on its way":
                 check("closed by this side" in outcome, what)  # only who left knows nothing
+                continue
+            if outcome == REFUSED:
+                check(not queued[text], f"{text!r} was refused, and queued {queued[text]} times")
                 continue
             check(queued[text] == 1, f"{text!r} was queued {queued[text]} times, and told as {outcome!r}")
             check(outcome == end or {outcome, end} <= {*CUT_SHORT}, what)

@@ -30,7 +30,7 @@ class Participant:
         self.name = f"client {number} ({dialect})"
         self._dialect = dialect
         self._chance = chance
-        self._hub = hub
+        self.hub = hub
         self._stays = stays
         """Whether it never leaves, and answers whatever it is asked."""
         self.outcomes: dict[str, str] = {}
@@ -61,7 +61,7 @@ class Participant:
                     self._follow(await self.client.load_session(session_id, "/"))
         self.present.set()
 
-    async def create(self, agent: str) -> str:
+    async def create(self, agent: str | None = None) -> str:
         session = await self.client.new_session("/", agent=agent)
         self._follow(session)
         self.present.set()
@@ -70,8 +70,8 @@ class Participant:
     async def connect(self) -> None:
         self._stack, self._ear, self.sessions = AsyncExitStack(), Ear(), {}
         connecting = connect(
-            self._hub.address,
-            token=self._hub.token,
+            self.hub.address,
+            token=self.hub.token,
             answers=Permissions(ask=self._ask),
             reconnect=SOON,
             options=ClientOptions(tap=self._tap),

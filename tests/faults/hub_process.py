@@ -43,6 +43,19 @@ class HubProcess:
         told = json.loads(ready.read_text())
         self.address, self.token = told["acp"], told["token"]
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def signal(self, number: int) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def kill(self) -> None:
         """SIGKILL."""
         if self._process is not None:

@@ -2,8 +2,8 @@
 prompt's text.
 
 `say TEXT`, `wait` (until it is cancelled), `ask`, `speak` (a turn of its own, later), `count` (how many
-prompts it got), `child` (leaves a process behind that has left its group), `stream N [SIZE]`, `flood N SIZE`
-(of what no session keeps), `story` (its whole prompt; with `--story` also as a command).
+prompts it got), `child` (leaves a process behind that has left its group), `stream N [SIZE [PAUSE]]`,
+`flood N SIZE` (of what no session keeps), `story` (its whole prompt; with `--story` also as a command).
 """
 
 from __future__ import annotations
@@ -45,10 +45,12 @@ async def answer(turn: AgentTurn) -> None:
         await turn.say("left behind")
         await asyncio.Event().wait()
     elif word == "stream":
-        count, _, size = rest.partition(" ")
+        count, size, pause, *_ = (*rest.split(), "0", "0")
         async with turn.message() as message:
             for number in range(int(count)):
-                await message.write(f"{number} {'x' * int(size or 0)}")
+                await message.write(f"{number} {'x' * int(size)}")
+                if float(pause):
+                    await asyncio.sleep(float(pause))
     elif word == "flood":
         count, size = map(int, rest.split())
         for number in range(count):

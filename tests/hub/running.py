@@ -35,14 +35,14 @@ class Served:
 
     def __init__(self, folder: Path, arguments: Sequence[str]) -> None:
         self.folder = folder
-        self._arguments = list(arguments)
+        self.arguments = list(arguments)
         self._start()
 
     def _start(self, port: str = "0") -> None:
         ready = self.folder / "ready.json"
         ready.unlink(missing_ok=True)
         where = ["--port", port, "--data", str(self.folder), "--ready-file", str(ready)]
-        self.process = WarmProcess(["serve", *where, *self._arguments], stderr=subprocess.PIPE)
+        self.process = WarmProcess(["serve", *where, *self.arguments], stderr=subprocess.PIPE)
         until = time.monotonic() + DEADLINE
         while not ready.exists():
             assert time.monotonic() < until
@@ -88,19 +88,23 @@ class Served:
     @asynccontextmanager
     async def talk(self, version: int = 2, **initialize: Any) -> AsyncIterator[Talk]:
         """A client by hand."""
-        headers = {"Authorization": f"Bearer {self.token}"}
-        transport = await connect_websocket(self.acp, headers=headers)
-        talk = Talk(transport)
-        shape: dict[str, Any] = (
-            {"clientInfo": INFO, "clientCapabilities": {}}
-            if version == 1
-            else {"info": INFO, "capabilities": {}}
-        )
-        await talk.call("init", "initialize", protocolVersion=version, **{**shape, **initialize})
-        try:
+        async with talk_to(self.acp, self.token, version, **initialize) as talk:
             yield talk
-        finally:
-            await transport.aclose()
+
+
+@asynccontextmanager
+async def talk_to(acp: str, token: str, version: int = 2, **initialize: Any) -> AsyncIterator[Talk]:
+    """A client by hand of a hub."""
+    transport = await connect_websocket(acp, headers={"Authorization": f"Bearer {token}"})
+    talk = Talk(transport)
+    shape: dict[str, Any] = (
+        {"clientInfo": INFO, "clientCapabilities": {}} if version == 1 else {"info": INFO, "capabilities": {}}
+    )
+    await talk.call("init", "initialize", protocolVersion=version, **{**shape, **initialize})
+    try:
+        yield talk
+    finally:
+        await transport.aclose()
 
 
 @contextmanager

@@ -21,6 +21,7 @@ OURS = (
     "_antiphon/inject",
     "_antiphon/journal",
     "_antiphon/link",
+    "_antiphon/hubs",
     "_antiphon/list_inject",
     "_antiphon/move_inject",
     "_antiphon/remove_annotation",

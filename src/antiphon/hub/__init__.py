@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from antiphon.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from antiphon.hub.about import HubAbout
     from antiphon.hub.access.audit import Audit
     from antiphon.hub.access.limits import HubLimits
     from antiphon.hub.access.origins import is_loopback, read_public_url
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
     from antiphon.server.method import Role
 
 __all__ = [
-    "Access", "Audit", "Hub", "HubFolder", "HubLimits", "HubOptions", "QuestionOptions", "Role", "Running",
-    "create_token", "default_agent_name", "imported_record", "is_loopback", "read_public_url", "read_tokens",
-    "recorded_agent", "revoke_token",
+    "Access", "Audit", "Hub", "HubAbout", "HubFolder", "HubLimits", "HubOptions", "QuestionOptions", "Role",
+    "Running", "create_token", "default_agent_name", "imported_record", "is_loopback", "read_public_url",
+    "read_tokens", "recorded_agent", "revoke_token",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
     "hub": ("Hub",),
+    "about": ("HubAbout",),
     "folder": ("HubFolder", "Running"),
     "access.audit": ("Audit",),
     "access.limits": ("HubLimits",),

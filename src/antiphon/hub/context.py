@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from antiphon.errors import AntiphonError, RequestError
@@ -25,18 +24,18 @@ class HubContext:
         store: Store,
         offer: Offer,
         *,
-        agents: Mapping[str, Any],
         upstreams: UpstreamPool,
         logins: AgentLogins,
         known_agents: KnownAgents,
         audit: Audit,
         questions: QuestionOptions,
+        home: dict[str, Any] | None = None,
     ) -> None:
-        """`agents`: the targets by name, the default first."""
+        """`home`: where sessions of this hub are at home, if it shares its store with others."""
         self.store = store
         self.offer = offer
-        self.agents = agents
-        self.default = next(iter(agents), "")
+        self.agents = upstreams.targets
+        self.default = next(iter(self.agents), "")
         self.upstreams = upstreams
         self.logins = logins
         self.known_agents = known_agents
@@ -46,6 +45,7 @@ class HubContext:
         self.mcp_servers: dict[str, tuple[v2.McpServer, ...]] = {}
         """The MCP servers of sessions that were put away: a client that only joins one brings none. They may
         hold secrets, so they are kept only in memory."""
+        self.home = home
         self.stopping = False
         """Whether the hub takes nothing new, because it is about to end."""
 

@@ -7,11 +7,14 @@ import asyncio
 import contextlib
 import logging
 import os
+import socket
 import ssl
+import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from antiphon.bridge.losses import LossCounter
@@ -19,9 +22,10 @@ from antiphon.client import ProtocolVersion
 from antiphon.client.protocol.dialect_v1 import CompletionPromise
 from antiphon.engine.events import Updated
 from antiphon.errors import AntiphonError, MethodNotFound
+from antiphon.hub.about import HubAbout
 from antiphon.hub.access.admission import Admission
 from antiphon.hub.access.audit import Audit
-from antiphon.hub.access.limits import HubLimits
+from antiphon.hub.access.limits import HubLimits, Spent
 from antiphon.hub.access.origins import OriginPolicy, read_public_url
 from antiphon.hub.access.tokens import OWNER, Tokens, new_token
 from antiphon.hub.access.trusted_proxies import TrustedProxies
@@ -53,6 +57,7 @@ from antiphon.schema.version import EXTRAS
 from antiphon.server.access import AccessPolicy
 from antiphon.server.authentication import Logins
 from antiphon.server.connection import ClientConnection
+from antiphon.server.distant.session import DistantSession
 from antiphon.server.offer import Offer
 from antiphon.server.registry import LAST_UPDATES, SessionRegistry
 from antiphon.server.request import ServerContext
@@ -61,10 +66,13 @@ from antiphon.server.session import ServedSession
 from antiphon.server.tasks import Tasks
 from antiphon.stores.base import Store
 from antiphon.stores.memory import MemoryStore
+from antiphon.stores.shared import SharedStore
 from antiphon.transports.base import Transport
 from antiphon.version import __version__
 
 if TYPE_CHECKING:
+    from antiphon.hub.cluster.cluster import Cluster
+    from antiphon.hub.cluster.membership import Membership
     from antiphon.remote.http_server import HttpServer
 
 logger = logging.getLogger("antiphon.hub")
@@ -76,6 +84,11 @@ RETRY = 2.0
 CUT = v2.Notice(
     severity=v2.NoticeSeverity.WARNING,
     title="The hub was restarted",
+    description="What was at work in this session was cut short.",
+)
+OWNER_GONE = v2.Notice(
+    severity=v2.NoticeSeverity.WARNING,
+    title="The hub that worked on this session is gone",
     description="What was at work in this session was cut short.",
 )
 
@@ -98,27 +111,34 @@ class HubCore:
         """`Hub` documents the parameters."""
         kept: Store = MemoryStore() if store is None else store
         self.store = kept
+        self._tasks = Tasks("the hub", grace=STOP_GRACE)
         named = agents if isinstance(agents, Mapping) else {default_agent_name(agents): agents}
         self.agents = {name: read_target(target) for name, target in named.items()}
         self.default = next(iter(self.agents), "")
+        self.cluster = _cluster(kept, options, self._tasks, works=bool(self.agents))
+        """The other hubs on its store, if it shares one."""
         self.cwd = _current_folder()
         """The folder that clients on other machines offer for a new session."""
         self.token = access.token or new_token()
         self.questions = questions.asked
         self.http: HttpServer | None = None
+        self._host = ""
         self.port: int | None = None
         """Where it listens."""
+        self._started = time.time()
         self.secure = False
         self.public_url = None if access.public_url is None else read_public_url(access.public_url)
         """The origin of its page behind a reverse proxy."""
         self.limits = limits
         self.audit = Audit(access.audit)
+        self._spent = None if self.cluster is None else Spent()
         self.admission = Admission(
             OriginPolicy(hosts=access.hosts, origins=access.origins, public=self.public_url),
             Tokens(self.token, access.tokens),
             limits=self.limits,
             audit=self.audit,
             proxies=TrustedProxies(access.trusted_proxies),
+            spent=self._spent,
         )
         self.queued_bytes = QueuedBytes(self.limits)
         self.losses = LossCounter()
@@ -130,7 +150,6 @@ class HubCore:
         self._completion_promises = {name: CompletionPromise() for name in self.agents}
         self.upstreams = UpstreamPool(self.agents, self._start, share=options.share)
         self.known_agents = KnownAgents(options.known_agents, self.agents)
-        self._tasks = Tasks("the hub", grace=STOP_GRACE)
         self._learning: asyncio.Task[None] | None = None
         self.reports = Reports(self.store, self._attached)
         self.offer = Offer(
@@ -148,33 +167,36 @@ class HubCore:
             "transcript": {"format": list(FORMATS)},
             "timeline": True,
             "link": True,
+            **({} if self.cluster is None else {"hubs": True}),
         }
         logins = Logins(required=False)  # that is for the agents to say
         self._context = HubContext(
             kept,
             self.offer,
-            agents=self.agents,
             upstreams=self.upstreams,
             logins=AgentLogins(logins, self.upstreams, self.default),
             known_agents=self.known_agents,
             audit=self.audit,
             questions=questions,
+            home=None if self.cluster is None else to_builtins(self.cluster.home),
         )
-        relay = ExtensionRelay(
+        self._relay = relay = ExtensionRelay(
             self.upstreams,
             self.default,
             self._answer_ours,
             lambda session: worker_of(session).binding.bring(),
         )
-        changes = SessionChanges()
+        self._changes = changes = SessionChanges()
         self.registry = SessionRegistry(
             kept,
             lambda session, registry: UpstreamWorker(session, registry, self._context),
             agent_of=lambda record: recorded_agent(record) or self.default,
             grace=STOP_GRACE,
             most_sessions=self.limits.sessions,
-            changed=changes.note,
+            changed=self._session_changed,
+            elsewhere=self.cluster,
         )
+        self._membership = None if self.cluster is None else self._member(self.cluster)
         factory = SessionFactory(self.registry, self._context)
         context = ServerContext(
             registry=self.registry,
@@ -212,7 +234,9 @@ class HubCore:
         check_address(host, tls=tls, insecure=insecure)
         map_large_blocks()
         async with self.serving(), listen(self, host, port, tls, or_any_port=or_any_port) as server:
-            self.port, self.http, self.secure = server.port, server, tls is not None
+            self._host, self.port, self.http, self.secure = host, server.port, server, tls is not None
+            if self._membership is not None:
+                self._membership.describe()
             yield
 
     @asynccontextmanager
@@ -223,10 +247,15 @@ class HubCore:
             self._context.stopping = False  # an earlier life may have ended
             if self._options.mark is not None:
                 await asyncio.to_thread(reap, self._options.mark)
+            if self.cluster is not None:
+                await self.cluster.store.open()
             await self._store_check.begin()
-            await self._end_what_was_cut()
+            if self.agents:
+                await self._end_what_was_cut()
         async with self._server.serving():
             if first:
+                if self._membership is not None and self.agents:
+                    await self._join(self._membership)
                 self._tasks.start_soon(self.idle_reaper.run())
                 self._tasks.start_soon(self._session_list.run())
                 self._offer_what_is_known()
@@ -236,6 +265,73 @@ class HubCore:
             finally:
                 if self._server.serving_last:
                     await self._put_away()
+
+    def _member(self, cluster: Cluster) -> Membership:
+        """Make what this hub tells the other hubs on the store, and learns from them."""
+        from antiphon.hub.cluster.membership import Membership
+        from antiphon.hub.cluster.session_news import SessionNews
+        from antiphon.hub.cluster.shared_limits import SharedLimits
+        from antiphon.hub.cluster.shared_tokens import SharedTokens
+        from antiphon.hub.cluster.takeovers import Takeovers
+
+        changed = self._changes.note
+        news = SessionNews(cluster.store, self.registry, cluster.sessions, self._tasks, changed=changed)
+        takeovers = Takeovers(
+            cluster.store,
+            self.registry,
+            self._tasks,
+            may_own=cluster.may_own,
+            end_cut=lambda session_id: self._end_cut(session_id, OWNER_GONE),
+            stopping=lambda: self.stopping,
+        )
+        tokens = SharedTokens(cluster.store, self.admission.tokens, self._tasks)
+        assert self._spent is not None
+        limits = SharedLimits(cluster.store, self.admission, self.queued_bytes, self._spent)
+        return Membership(
+            cluster,
+            self._tasks,
+            news,
+            takeovers,
+            tokens,
+            limits,
+            about=self._about,
+            lose=self.registry.lose,
+        )
+
+    def _session_changed(self, session_id: str) -> None:
+        self._changes.note(session_id)
+        if self._membership is not None:
+            self._membership.session_changed(session_id)
+
+    async def _join(self, membership: Membership) -> None:
+        """Join the other hubs on the store."""
+        from antiphon.hub.cluster.operation_server import OperationServer
+        from antiphon.hub.cluster.remote_policy import RemotePolicy
+
+        server = OperationServer(
+            self.registry,
+            self._tasks,
+            policy_of=lambda credential: RemotePolicy(credential, self.queued_bytes),
+            audit=self.audit,
+            call_agent=self._relay.call,
+            notify_agent=self._relay.notified,
+            stopping=lambda: self.stopping,
+        )
+        await membership.begin(server.handle)
+
+    def _about(self) -> dict[str, Any]:
+        """What other hubs, and operators, see of this one."""
+        assert self.cluster is not None
+        scheme = "wss" if self.secure else "ws"
+        about = HubAbout(
+            label=self.cluster.home.label,
+            address="" if self.port is None else f"{scheme}://{self._host}:{self.port}/acp",
+            version=self.version,
+            sessions=len(self.live),
+            clients=self.clients,
+            started_at=self._started,
+        )
+        return dict(to_builtins(about))
 
     async def wind_down(self) -> None:
         """Take nothing new, and give running turns the grace time to end."""
@@ -256,6 +352,8 @@ class HubCore:
         await self.reports.aclose()
         for session in self.live:
             await self.registry.release(session)
+        if self._membership is not None:
+            await self._membership.end()
         await self.upstreams.aclose()
 
     async def _end_what_was_cut(self) -> None:
@@ -264,13 +362,20 @@ class HubCore:
         while True:
             listing = await self.store.list(after=cursor)
             for record in listing.records:
-                if record.state != "idle":
+                at_home = self.cluster is None or self.cluster.may_own(record)
+                if record.state != "idle" and at_home:
                     with contextlib.suppress(AntiphonError):  # open in another process, or unreadable
-                        async with self.registry.borrow(record.session_id) as live:
-                            live.emit([*live.fold.interrupt(), Updated.of(CUT)])
+                        await self._end_cut(record.session_id, CUT)
             cursor = listing.next
             if cursor is None:
                 return
+
+    async def _end_cut(self, session_id: str, notice: v2.Notice) -> bool:
+        """End what was cut short in a session. Return whether prompts wait to be sent in it."""
+        async with self.registry.borrow(session_id) as live:
+            attended = self.cluster is not None  # clients of other hubs may wait for their prompts
+            live.emit([*live.fold.interrupt(attended=attended), Updated.of(notice)])
+            return bool(live.fold.prompts.queued) and not live.fold.prompts.paused
 
     async def serve(self, transport: Transport, policy: AccessPolicy | None = None) -> None:
         """Serve one client until it is gone; one of this process, unless said otherwise, as its owner."""
@@ -282,6 +387,8 @@ class HubCore:
         match method:
             case "_antiphon/link":
                 return self.browsers.answer_link(params)
+            case "_antiphon/hubs" if self.cluster is not None:
+                return self.cluster.hubs(self._about(), len(self.live))
             case "_antiphon/journal":
                 return await self.reports.journal(params)
             case "_antiphon/timeline":
@@ -299,6 +406,11 @@ class HubCore:
     def live(self) -> list[ServedSession]:
         """The sessions that are open here."""
         return self.registry.sessions
+
+    @property
+    def distant(self) -> list[DistantSession]:
+        """The sessions that are open here and worked on by another hub."""
+        return self.registry.distant
 
     def _attached(self, session_id: str) -> Sequence[Present]:
         session = self.find(session_id)
@@ -372,3 +484,15 @@ def _current_folder() -> str | None:
     with contextlib.suppress(OSError):  # it was removed
         return os.getcwd()
     return None
+
+
+def _cluster(store: Store, options: HubOptions, tasks: Tasks, *, works: bool) -> Cluster | None:
+    """Return the place of a hub among the hubs that share its store, if that store can be shared. A hub
+    without agents `works` on no session."""
+    if not isinstance(store, SharedStore):
+        return None
+    from antiphon.hub.cluster.cluster import Cluster
+    from antiphon.hub.cluster.home import Home
+
+    home = Home(label=options.label or socket.gethostname(), movable=options.movable)
+    return Cluster(store, home, tasks, works=works)

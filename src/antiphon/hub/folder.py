@@ -20,7 +20,7 @@ from antiphon.private_files import locked, make_private_folder, tighten_file, wr
 OURS = ("token", "mark", "hub.lock", "hub.log", "sessions.db", "tokens.json", "agents.json", "audit.jsonl")
 """Files that identify the folder of a hub."""
 _TIGHTENED = re.compile(
-    r"mark|hub\.(lock|log|json)|agents\.json|tokens\.json\.lock|(sessions\.db|audit\.jsonl).*"
+    r"mark|hub\.(lock|log|json)|agents\.json|tokens\.json\.(lock|shared)|(sessions\.db|audit\.jsonl).*"
 )
 """Files that are made private. A token that others could read is refused instead: they may know it."""
 
@@ -36,6 +36,8 @@ class Running(Struct, frozen=True, omit_defaults=True):
     agents: list[str] = []
     ca: str = ""
     """The certificate file, which clients on this machine trust."""
+    store: str = ""
+    """The shared store of the sessions, without passwords; empty if they are in the folder."""
 
 
 def default_folder() -> Path:
@@ -103,7 +105,8 @@ class HubFolder:
                 running = self.running()
                 where = "" if running is None else f" (process {running.pid}, {running.acp})"
                 raise LocalError(
-                    f"a hub runs in {self.path} already{where}: attach to that one, or name another folder"
+                    f"a hub runs in {self.path} already{where}: attach to that one, or give this hub "
+                    "a folder of its own with --data DIR"
                 ) from None
             except OSError as error:
                 raise LocalError(f"{self.path} cannot be written in: {error.strerror}") from error

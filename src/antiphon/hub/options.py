@@ -40,6 +40,11 @@ class HubOptions(Struct, frozen=True, kw_only=True):
     known_agents: Path | None = None
     """The file in which the hub stores what its agents can do, for clients that connect before an agent was
     started."""
+    label: str = ""
+    """The place of this hub. Hubs with the same label on one shared store see the same working directories;
+    by default the name of the host."""
+    movable: bool = False
+    """Whether all hubs on a shared store see the working directories of the sessions that begin here."""
 
     def __post_init__(self) -> None:
         _check("busy", self.busy, Busy)

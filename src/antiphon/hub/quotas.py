@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from antiphon.engine.prompt_states import PromptState
 from antiphon.hub.access.limits import HubLimits, limited
 from antiphon.server.access import PolicySession
@@ -21,6 +23,21 @@ class QueuedBytes:
         self._limits = limits
         self._of: dict[str, dict[Key, int]] = {}
         """The prompts that wait, by the names of the tokens that wrote them last."""
+        self._elsewhere: dict[str, Mapping[str, int]] = {}
+        """By hub: the bytes that wait there, by the names of tokens."""
+
+    def set_elsewhere(self, hub: str, queued: Mapping[str, int]) -> None:
+        """Note how many bytes wait at another hub, by the names of tokens."""
+        self._elsewhere.pop(hub, None)
+        if queued:
+            self._elsewhere[hub] = queued
+
+    def waiting(self) -> dict[str, int]:
+        """Return the bytes that wait here, by the names of tokens."""
+        totals = {
+            token: sum(size for key, size in own.items() if _waits(key)) for token, own in self._of.items()
+        }
+        return {token: total for token, total in totals.items() if total}
 
     def take(self, token: str, session: PolicySession, message_id: str, size: int) -> None:
         """Count a prompt that is about to wait, or an edit of one. Raises `RequestError` over a limit."""
@@ -36,7 +53,7 @@ class QueuedBytes:
             )
         key = (session, message_id)
         own = {each: n for each, n in self._of.get(token, {}).items() if _waits(each) and each != key}
-        held = sum(own.values())
+        held = sum(own.values()) + sum(queued.get(token, 0) for queued in self._elsewhere.values())
         if held and held + size > limits.queued_bytes_per_token:
             raise limited(
                 "queued_bytes_per_token",

@@ -6,6 +6,7 @@ from typing import Any
 
 from antiphon.errors import AntiphonError, InvalidParams, LinkLost, StoreError
 from antiphon.hub.context import HubContext
+from antiphon.hub.records import recorded_agent
 from antiphon.hub.upstream.errors import to_request_error
 from antiphon.hub.upstream.mcp import Provision
 from antiphon.hub.upstream.session import UpstreamSession
@@ -17,6 +18,7 @@ from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.antiphon.sessions import NewSessionMeta
 from antiphon.schema.version import without_ours
 from antiphon.server.connection import ClientConnection
+from antiphon.server.distant.session import DistantSession
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import options_of
@@ -76,7 +78,10 @@ class SessionFactory:
     async def _fork(
         self, params: v2.ForkSessionRequest, at: str | None, maker: ClientConnection
     ) -> ServedSession:
-        upstreams, source = self._context.upstreams, worker_of(await self._registry.open(params.session_id))
+        forked = await self._registry.open(params.session_id)
+        if isinstance(forked, DistantSession):
+            return await self._fork_distant(params, at)
+        upstreams, source = self._context.upstreams, worker_of(forked)
         provision = Provision(maker=maker)
         there = await source.binding.fork(params, provision, at=at, agents_id=source.agents_message_id)
         if there is not None:
@@ -99,6 +104,15 @@ class SessionFactory:
             upstream, at_agent = there
             at_agent.feed.drop_replay()
             await worker.bind(upstream, at_agent, again=False, begun=worker.note_start)
+        return session
+
+    async def _fork_distant(self, params: v2.ForkSessionRequest, at: str | None) -> ServedSession:
+        """Fork a session of another hub. The agent here gets the conversation when it is first prompted."""
+        record = await self._context.store.get(params.session_id)
+        session = await self._registry.fork(params, at)
+        binding = worker_of(session).binding
+        binding.agent = (None if record is None else recorded_agent(record)) or self._context.default
+        await binding.keep()
         return session
 
     async def _keep_options(self, source: UpstreamWorker, fork: UpstreamSession) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec import Raw
 
-from antiphon.engine.events import NOTHING, AnyBody, QuestionClosed, QuestionOpened
+from antiphon.engine.events import NOTHING, AnyBody, QuestionClosed, QuestionOpened, present
 from antiphon.engine.json_values import encode
 from antiphon.engine.prompt_states import PRECONDITION_FAILED
 from antiphon.engine.questions import (
@@ -27,7 +27,7 @@ from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.codec import codec
-from antiphon.server.operations import AnswerQuestion
+from antiphon.server.control.operations import AnswerQuestion
 
 logger = logging.getLogger("antiphon.server")
 
@@ -151,12 +151,12 @@ class Questions:
         if question is None:
             raise unknown_question()
         if question.state is QuestionState.OPEN:
-            answer = None if asked.result is None else _read(question, asked.result)
-            here = (voice for voice in self._attached() if asked.by is not None and voice.who == asked.by)
+            result = present(asked.result)
+            answer = None if result is None else _read(question, result)
             self.answer(
                 question.question_id,
                 answer,
-                next(here, None),
+                self._attachment_of(asked),
                 by=asked.by,
                 credential=asked.credential,
                 operation_id=asked.operation_id,
@@ -164,6 +164,12 @@ class Questions:
         elif asked.operation_id is None or asked.operation_id != question.operation_id:
             over = {"reason": f"already_{question.state}"}
             raise RequestError(PRECONDITION_FAILED, "The question is not open any more", data=over)
+
+    def _attachment_of(self, asked: AnswerQuestion) -> AttachmentWriter | None:
+        """Return the attachment of the client that answers, if it has one here. A client chooses what it is
+        called, but not its token."""
+        said = (asked.by, asked.credential)
+        return next((voice for voice in self._attached() if (voice.who, voice.credential) == said), None)
 
     def _elicitation_result(
         self,

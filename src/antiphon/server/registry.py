@@ -1,9 +1,14 @@
-"""SessionRegistry: the sessions that are open in one server: make, open, fork, attach, close, release."""
+"""SessionRegistry: the sessions that are open in one server: make, open, fork, attach, close, release.
+
+A session is owned here (`ServedSession`) or, where several servers work on one store, owned by another server
+and followed here (`DistantSession`). Each may become the other while clients are attached to it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
@@ -13,34 +18,49 @@ from typing import Any
 from antiphon.engine.events import Updated
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session, forked
+from antiphon.engine.snapshot import state_word
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import (
     AntiphonError,
+    RequestCancelled,
     RequestError,
     ResourceNotFound,
     SessionClaimed,
     SessionUnknown,
+    StoreError,
     TooLarge,
 )
-from antiphon.live.attachment_writer import AttachmentWriter
+from antiphon.live.attachment_writer import MOVE_WAIT, AttachmentWriter
+from antiphon.live.followed_session import FollowedSession
 from antiphon.live.session import LiveSession
 from antiphon.live.stored_session import read_session
 from antiphon.schema import v2
 from antiphon.schema.antiphon.prompts import OperationMeta
 from antiphon.schema.antiphon.readers import read_meta
+from antiphon.server.access import EVERYTHING, AccessPolicy
 from antiphon.server.connection import ClientConnection, ClientInfo
+from antiphon.server.control.control import Control
+from antiphon.server.control.operations import Rename, Submit
+from antiphon.server.distant.elsewhere import Elsewhere, Glance
+from antiphon.server.distant.session import DistantSession
 from antiphon.server.ids import new_id
 from antiphon.server.session import ServedSession
-from antiphon.server.session_facts import SessionStart
+from antiphon.server.session_facts import SessionStart, choose_title
 from antiphon.server.tasks import Tasks
 from antiphon.server.worker import Worker
 from antiphon.stores.base import RecordPatch, SessionRecord, Store
+
+logger = logging.getLogger("antiphon.server")
 
 LAST_UPDATES = 2.0
 """Seconds that a client gets to read the last updates of a session that is closed, or to join a subagent
 whose work is over already."""
 
+RETRY = 0.5
+"""Seconds between two attempts to open a session again whose store has failed."""
+
 Wanted = v2.NewSessionRequest | v2.ForkSessionRequest
+AnySession = ServedSession | DistantSession
 
 
 def now() -> int:
@@ -82,6 +102,7 @@ class SessionRegistry:
         grace: float,
         most_sessions: int | None = None,
         changed: Callable[[str], None] = lambda _: None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         """Make a registry without open sessions.
 
@@ -90,6 +111,7 @@ class SessionRegistry:
         grace: seconds that the work of a session gets to end in
         most_sessions: how many may be open at a time
         changed: called with the id of a session whose entry in `session/list` may have changed, or is gone
+        elsewhere: the other servers that work on the same store, if there may be any
         """
         self.store = store
         self.agent_of = agent_of
@@ -102,7 +124,9 @@ class SessionRegistry:
         self.connections: set[ClientConnection] = set()
         """The clients that are connected."""
         self._grace = grace
+        self._elsewhere = elsewhere
         self._sessions: dict[str, ServedSession] = {}
+        self._distant: dict[str, DistantSession] = {}
         self._open: dict[str, AsyncExitStack] = {}
         self._blocked: dict[str, asyncio.Event] = {}
         """The sessions that are being closed, or written to while they are not open: an open waits."""
@@ -115,16 +139,33 @@ class SessionRegistry:
         """What closes sessions and puts them away. It is waited for."""
 
     def find(self, session_id: str) -> ServedSession | None:
-        """Return a session that is open here."""
+        """Return a session that is open and owned here."""
         return self._sessions.get(session_id)
+
+    def serving(self, session_id: str) -> AnySession | None:
+        """Return a session that is open here, wherever it is worked on."""
+        return self._sessions.get(session_id) or self._distant.get(session_id)
 
     @property
     def sessions(self) -> list[ServedSession]:
+        """The sessions that are open and owned here."""
         return list(self._sessions.values())
+
+    @property
+    def distant(self) -> list[DistantSession]:
+        """The sessions that are followed here and owned by another server."""
+        return list(self._distant.values())
+
+    def glance(self, session_id: str) -> Glance | None:
+        """Return what lists show of a session that is open, here or at another server."""
+        session = self.serving(session_id)
+        if session is not None:
+            return Glance(state_word(session.fold), len(session.feed.presence.clients()))
+        return None if self._elsewhere is None else self._elsewhere.glance(session_id)
 
     # --- making ------------------------------------------------------------------------------------
 
-    async def begin(self, wanted: Wanted, make: Callable[[], Awaitable[ServedSession]]) -> ServedSession:
+    async def begin(self, wanted: Wanted, make: Callable[[], Awaitable[ServedSession]]) -> AnySession:
         """Return the session that is wanted. Asked again under an operation id, it is that of the first time;
         it is then made also for a client that is gone meanwhile. A failure leaves nothing behind that would
         prevent another try."""
@@ -132,7 +173,7 @@ class SessionRegistry:
             return await make()
         id = session_id_of(wanted)
 
-        async def open_or_make() -> ServedSession:
+        async def open_or_make() -> AnySession:
             return await make() if await self.store.get(id) is None else await self.open(id)
 
         return await self._starts.share(("make", id), open_or_make)
@@ -203,15 +244,16 @@ class SessionRegistry:
         self._open[live.session_id] = stack
         live.observe(
             changed=lambda: self.changed(session.id),
-            failed=partial(self._release_soon, session),
+            failed=partial(self._failed, session),
         )
         self.changed(session.id)
         await session.worker.open()
         return session
 
-    def _release_soon(self, session: ServedSession) -> None:
-        """Put a session away whose store has failed; it can be opened again later."""
-        self._ends.start_soon(self.release(session))
+    def _failed(self, session: ServedSession) -> None:
+        """Put a session away whose store has failed, or whose claim another server has; it can be opened
+        again later."""
+        self._ends.start_soon(self.release(session) if self._elsewhere is None else self._recover(session))
 
     # --- opening -----------------------------------------------------------------------------------
 
@@ -220,7 +262,7 @@ class SessionRegistry:
         """Hold a place while a session is made, or is read from the store. Raises `RequestError` where too
         many are open."""
         most = self._most_sessions
-        if most is not None and len(self._sessions) + self._places >= most:
+        if most is not None and len(self._sessions) + len(self._distant) + self._places >= most:
             data = {"reason": "limit", "limit": "sessions"}
             raise RequestError(TooLarge.code, f"{most} sessions are open, which is the limit here", data=data)
         self._places += 1
@@ -229,37 +271,176 @@ class SessionRegistry:
         finally:
             self._places -= 1
 
-    async def open(self, session_id: str, *, voice: AttachmentWriter | None = None) -> ServedSession:
+    async def open(self, session_id: str, *, voice: AttachmentWriter | None = None) -> AnySession:
         """Return a session that is open here, or open it from the store. A turn that was cut short by the end
         of an earlier process ends as interrupted (invariant 4).
 
         Where this call opens it, `voice` gets the replay while it is read, and is pinned to the session.
         """
         await self.wait_closed(session_id)
-        session = self.find(session_id)
+        session = self.serving(session_id)
         if session is None:
             begin = partial(self._reopen, session_id, voice)
             session = await self._starts.share(("open", session_id), begin)
-        session.worker.used()
+        if isinstance(session, ServedSession):
+            session.worker.used()
         return session
 
-    async def _reopen(self, session_id: str, voice: AttachmentWriter | None) -> ServedSession:
+    async def own(self, session_id: str) -> ServedSession:
+        """Return a session that is owned here, or open it. Raises `RequestError` if another server has it."""
+        session = await self.open(session_id)
+        if isinstance(session, DistantSession):
+            raise open_elsewhere(session_id)
+        return session
+
+    async def _reopen(self, session_id: str, voice: AttachmentWriter | None) -> AnySession:
         with self.opening():
-            live = await self._read(session_id, voice)
-            session = await self._enter(live)
-            session.emit(session.fold.interrupt())  # nothing that was previewed changes by that
-            if voice is not None:
-                voice.pin(live, session.control.answer, history=True)
-            session.emit(session.worker.news())  # after the replay, which may have shown older news
-            return session
+            record = await record_of(self.store, session_id)
+            if self._elsewhere is None or self._elsewhere.may_own(record):
+                try:
+                    live = await self._read(session_id, voice)
+                except SessionClaimed as error:
+                    if self._elsewhere is None:
+                        raise open_elsewhere(session_id) from error
+                else:
+                    return await self._serve(live, voice)
+            return await self._follow(record, voice)
+
+    async def _serve(self, live: LiveSession, voice: AttachmentWriter | None) -> ServedSession:
+        session = await self._enter(live)
+        # Nothing that was previewed changes by that. Clients of other servers may wait for their prompts.
+        session.emit(session.fold.interrupt(attended=self._elsewhere is not None))
+        if voice is not None:
+            self.pin(voice, session, history=True)
+        session.emit(session.worker.news())  # after the replay, which may have shown older news
+        return session
 
     async def _read(self, session_id: str, voice: AttachmentWriter | None) -> LiveSession:
-        await record_of(self.store, session_id)
+        preview = None if voice is None else voice.preview
+        return await LiveSession.open(self.store, session_id, clock=now, preview=preview)
+
+    # --- sessions of other servers -----------------------------------------------------------------
+
+    async def _follow(self, record: SessionRecord, voice: AttachmentWriter | None) -> DistantSession:
+        assert self._elsewhere is not None
+        id = record.session_id
+        preview = None if voice is None else voice.preview
+        feed = await FollowedSession.open(self.store, id, clock=now, preview=preview)
+
+        async def take_over() -> Control:
+            return (await self.take_over(id)).control
+
+        session = DistantSession(feed, self._elsewhere.control(feed, record, take_over), self.connections)
+        feed.observe(changed=lambda: self.changed(id), failed=lambda: self._leave_soon(session))
+        if voice is not None:
+            self.pin(voice, session, history=True)  # before more is read than was previewed
+        await session.begin()
+        self._distant[id] = session
+        self.changed(id)
+        return session
+
+    async def take_over(self, session_id: str) -> AnySession:
+        """Own a session whose owner is gone: the turn that it was in ends as interrupted, and its clients
+        here stay attached. If another server was faster, it stays distant; if it is not followed here,
+        `SessionClaimed` is raised."""
+        await self.wait_closed(session_id)
+        return await self._starts.share(("open", session_id), partial(self._take_over, session_id))
+
+    async def _take_over(self, session_id: str) -> AnySession:
+        assert self._elsewhere is not None
+        owned, distant = self.find(session_id), self._distant.get(session_id)
+        if owned is not None:
+            return owned  # it was taken over since the caller asked for that
         try:
-            preview = None if voice is None else voice.preview
-            return await LiveSession.open(self.store, session_id, clock=now, preview=preview)
-        except SessionClaimed as error:
-            raise open_elsewhere(session_id) from error
+            live = await self._read(session_id, None)
+        except SessionClaimed:
+            if distant is None:
+                raise
+            return distant
+        self._elsewhere.taken_over(session_id)
+        session = await self._serve(live, None)
+        if distant is not None:
+            await self._replace(distant, session)
+        session.worker.advance()
+        return session
+
+    def lose(self, session_id: str) -> None:
+        """Follow a session that another server has taken over from this one."""
+        session = self.find(session_id)
+        if session is not None:
+            session.live.lose()
+
+    async def _recover(self, failed: ServedSession) -> None:
+        """Serve a session again, from its journal, that could not be worked on here any more. Its clients
+        stay attached."""
+        voices = failed.attached()
+        await self.release(failed)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MOVE_WAIT):
+                while True:
+                    try:
+                        session = await self.open(failed.id)
+                        break
+                    except (StoreError, RequestError) as error:
+                        logger.warning("session %s cannot be opened again yet: %s", failed.id, error)
+                    except SessionUnknown:
+                        return
+                    await asyncio.sleep(RETRY)
+                self._move(voices, session)
+                self._starts.start_soon(self._submit_again(failed, _advanced(session)))
+
+    async def _submit_again(self, failed: ServedSession, session: AnySession) -> None:
+        """Submit the prompts again that clients wait for and that were not committed. Those that were are
+        known by their ids."""
+        for message_id, client in tuple(failed.prompters.items()):
+            entry, voice = failed.fold.prompts.get(message_id), client.voices.get(session.id)
+            if entry is None or voice is None or session.fold.prompts.get(message_id) is not None:
+                continue
+            if entry.settled:  # it was cancelled, and neither that nor the prompt was committed
+                voice.pending.refused(message_id, RequestCancelled().to_wire())
+                continue
+            asked = Submit(
+                message_id=message_id,
+                content=entry.raw_content,
+                delivery=entry.delivery,
+                operation_id=entry.operation_id,
+                sender=voice.who,
+                meta=entry.meta,
+                request_id=entry.request_id,
+            )
+            try:
+                await session.control.perform(asked, client.policy)
+            except AntiphonError as error:
+                voice.pending.refused(message_id, error.to_wire(), withdrawn=True)
+
+    async def _replace(self, distant: DistantSession, session: ServedSession) -> None:
+        self._distant.pop(distant.id, None)
+        self._move(distant.attached(), session)
+        await distant.stop()
+
+    def _move(self, voices: Sequence[AttachmentWriter], session: AnySession) -> None:
+        for voice in voices:
+            voice.move_to(session.feed, session.control.answer)
+
+    def _leave_soon(self, session: DistantSession) -> None:
+        self._ends.start_soon(self.leave(session))
+
+    async def leave(self, session: DistantSession) -> None:
+        """Follow a session of another server no more: it was deleted, or no client is left here."""
+        if self._distant.get(session.id) is not session:
+            return
+        del self._distant[session.id]
+        await session.stop()
+        await asyncio.gather(*(self.detach(client, session.id) for client in tuple(self.connections)))
+        self.changed(session.id)
+
+    async def closed_elsewhere(self, session: DistantSession, seq: int) -> None:
+        """Detach the clients of a session that was closed for all, once they have its last event `seq`."""
+        with suppress(TimeoutError, StoreError):
+            async with asyncio.timeout(LAST_UPDATES):
+                await session.feed.durable(seq)
+        await asyncio.gather(*(self._dismiss(client, session.id) for client in tuple(self.connections)))
+        await self.leave(session)
 
     @asynccontextmanager
     async def borrow(self, session_id: str) -> AsyncIterator[LiveSession]:
@@ -267,11 +448,25 @@ class SessionRegistry:
         an open waits meanwhile."""
         await self.wait_closed(session_id)
         if session_id in self._sessions or self._starts.is_shared(("open", session_id)):
-            yield (await self.open(session_id)).live
+            yield (await self.own(session_id)).live
             return
         with self._block(session_id):
-            async with await self._read(session_id, None) as live:
+            await record_of(self.store, session_id)
+            try:
+                borrowed = await self._read(session_id, None)
+            except SessionClaimed as error:
+                raise open_elsewhere(session_id) from error
+            async with borrowed as live:
                 yield live
+
+    async def rename(self, session_id: str, title: str, policy: AccessPolicy = EVERYTHING) -> None:
+        """Set the title that a client chose, wherever the session is worked on."""
+        if self._elsewhere is None or await self._elsewhere.is_free(session_id):
+            async with self.borrow(session_id) as live:
+                await choose_title(live, title)
+        else:
+            session = await self.open(session_id)
+            await session.control.perform(Rename(title=title), policy)
 
     @contextmanager
     def _block(self, session_id: str) -> Iterator[None]:
@@ -286,10 +481,10 @@ class SessionRegistry:
             del self._blocked[session_id]
             done.set()
 
-    async def set_up(self, session: ServedSession, params: v2.ResumeSessionRequest) -> None:
+    async def set_up(self, session: AnySession, params: v2.ResumeSessionRequest) -> None:
         """Replace the setup of a session by that of a resume (SESS-10, SESS-28). A session whose worker is
         set up already stays as it is."""
-        if session.worker.is_set_up:
+        if isinstance(session, DistantSession) or session.worker.is_set_up:
             return
         session.additional_directories = tuple(params.additional_directories)
         session.mcp_servers = tuple(params.mcp_servers)
@@ -305,18 +500,21 @@ class SessionRegistry:
     ) -> AttachmentWriter:
         return connection.new_voice(session_id, info, partial(self._is_asked, connection, session_id))
 
+    def pin(self, voice: AttachmentWriter, session: AnySession, **where: Any) -> None:
+        """Bind an attachment to a session (`AttachmentWriter.pin`). Where several servers work on the store,
+        the session may move to another one while the client stays."""
+        voice.pin(session.feed, session.control.answer, moves=self._elsewhere is not None, **where)
+
     def _is_asked(self, connection: ClientConnection, session_id: str, question: Question) -> bool:
-        session = self.find(session_id)
+        session = self.serving(session_id)
         return session is not None and connection.policy.answers(
             session, question, client_id=connection.client_id
         )
 
-    def attached(
-        self, connection: ClientConnection, session_id: str
-    ) -> tuple[AttachmentWriter, ServedSession]:
+    def attached(self, connection: ClientConnection, session_id: str) -> tuple[AttachmentWriter, AnySession]:
         """Return a client's attachment to a session, and the session. Raises `ResourceNotFound`."""
-        voice, session = connection.voices.get(session_id), self.find(session_id)
-        if voice is None or session is None or session.closing or not voice.follows(session.live):
+        voice, session = connection.voices.get(session_id), self.serving(session_id)
+        if voice is None or session is None or session.closing or not voice.follows(session.feed):
             # RPC-25, SESS-56: a session that was not opened here, or is being closed, is not active here.
             raise ResourceNotFound("no such session is active here", data={"sessionId": session_id})
         return voice, session
@@ -327,7 +525,12 @@ class SessionRegistry:
         return connection.voices.get(session_id) if session is not None and session.closing else None
 
     def has_others(self, connection: ClientConnection, session_id: str) -> bool:
-        """Return whether clients of other connections are attached to a session."""
+        """Return whether clients of other connections are attached to a session, here or elsewhere."""
+        session = self.serving(session_id)
+        if session is not None:
+            presence = session.feed.presence
+            if len(presence.clients()) > len(presence.local_clients()):
+                return True
         return any(other is not connection and other.follows(session_id) for other in self.connections)
 
     async def detach(self, connection: ClientConnection, *session_ids: str, closed: bool = False) -> None:
@@ -342,6 +545,9 @@ class SessionRegistry:
                         session.worker.client_left()
                     voice.part(closed=closed)
                     await voice.stop()
+                distant = self._distant.get(session_id)
+                if distant is not None and not distant.clients():
+                    self._leave_soon(distant)
 
     async def detach_all(self, connection: ClientConnection) -> None:
         """Detach a client whose connection has ended. It is detached also if the caller is cancelled."""
@@ -377,10 +583,15 @@ class SessionRegistry:
         blocked.enter_context(self._block(session.id))  # now, and not when the task begins
         await self._ends.share(session, lambda: self._close(session, blocked))
 
-    async def close_if_open(self, session_id: str) -> None:
-        session = self.find(session_id)
-        if session is not None:
+    async def close_if_open(self, session_id: str, policy: AccessPolicy = EVERYTHING) -> None:
+        """Close a session, wherever it is open."""
+        session = self.serving(session_id)
+        if isinstance(session, ServedSession):
             await self.close(session)
+        elif self._elsewhere is not None:
+            await self._elsewhere.close(session_id, policy.credential)
+            if session is not None:
+                await self.leave(session)
 
     async def _close(self, session: ServedSession, blocked: ExitStack) -> None:
         with blocked:
@@ -407,8 +618,12 @@ class SessionRegistry:
         with self._block(session.id):
             await session.stop()
             await stack.aclose()
-            if not session.live.failed:  # then its attachment notifies every client
+            if not session.live.failed:  # then its attachment notifies every client, or waits to be moved
                 await asyncio.gather(*(self.detach(client, session.id) for client in tuple(self.connections)))
+            if self._elsewhere is not None and not session.live.failed:
+                fold = session.fold
+                waits = bool(fold.prompts.queued) and not fold.prompts.paused
+                await self._elsewhere.released(session.id, fold.last_seq, closed=session.closing, waits=waits)
 
     def retire(self, subagent: ServedSession) -> None:
         """Put a subagent away whose work is done, once the clients that follow it have the last of it."""
@@ -428,9 +643,18 @@ class SessionRegistry:
         await self._ends.drain()
         for session in self.sessions:
             await self.release(session)
+        for distant in self.distant:
+            await self.leave(distant)
         await self._ends.drain()
         await self._ends.aclose()
         self._begin_life()  # a server may be used again
+
+
+def _advanced(session: AnySession) -> AnySession:
+    """Let the queue of a session go on, if it is owned here now."""
+    if isinstance(session, ServedSession):
+        session.worker.advance()
+    return session
 
 
 def _cut(fold: Session, at: str | None) -> list[Updated]:

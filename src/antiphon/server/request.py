@@ -14,7 +14,7 @@ from antiphon.server.authentication import Logins
 from antiphon.server.connection import ClientConnection
 from antiphon.server.offer import Offer
 from antiphon.server.providers import Provider
-from antiphon.server.registry import SessionRegistry
+from antiphon.server.registry import AnySession, SessionRegistry
 from antiphon.server.session import ServedSession
 
 T = TypeVar("T")
@@ -74,6 +74,6 @@ class Request(Struct, frozen=True):
         """Answer now, in the order of what is sent; the result of the handler is then not sent."""
         self.client.wire.answer(self.inbound, result)
 
-    def attached(self, session_id: str) -> tuple[AttachmentWriter, ServedSession]:
+    def attached(self, session_id: str) -> tuple[AttachmentWriter, AnySession]:
         """Return the client's attachment to a session, and the session. Raises `ResourceNotFound`."""
         return self.registry.attached(self.client, session_id)

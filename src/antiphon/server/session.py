@@ -17,8 +17,9 @@ from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.server.connection import ClientConnection
-from antiphon.server.control import SessionControl
+from antiphon.server.control.control import SessionControl
 from antiphon.server.questions import Questions
+from antiphon.server.session_clients import SessionClients
 from antiphon.server.session_facts import SessionStart
 from antiphon.server.tasks import Tasks
 from antiphon.server.worker import Worker
@@ -38,7 +39,7 @@ class ServedSession:
         self.live = self.feed = live
         """What attachments follow."""
         self.id = live.session_id
-        self._connections = connections
+        self._clients = SessionClients(self.id, connections)
         self.grace = grace
         self.additional_directories: tuple[str, ...] = ()
         """The roots besides `cwd`, as the last client to set them up gave them (SESS-10)."""
@@ -46,7 +47,7 @@ class ServedSession:
         """The MCP servers the client wants the agent to use (MCPCFG-01, MCPCFG-10)."""
         self.system_prompt: v2.SystemPrompt | None = None
         """The last system prompt that a client gave (SESS-58); it is not kept."""
-        self.prompters: dict[str, ClientConnection] = {}
+        self.prompters = self._clients.prompters
         """The clients whose prompts wait to be taken, by the message ids of the prompts."""
         self.parent: ServedSession | None = None
         """The session that this one works for, while it does (SUB-01)."""
@@ -105,13 +106,11 @@ class ServedSession:
 
     def clients(self) -> list[ClientConnection]:
         """Return the clients attached to this session now, the oldest first."""
-        attached = (client for client in self._connections if client.follows(self.id))
-        return sorted(attached, key=lambda client: client.serial)
+        return self._clients.all()
 
     def askable(self) -> list[ClientConnection]:
-        """Return the clients that the agent of the session may ask, the oldest first: those that are attached
-        to it and may act in it. An agent's requests go to these clients only."""
-        return [client for client in self.clients() if client.policy.serves(self.id)]
+        """Return the clients that the agent of the session may ask (`SessionClients.askable`)."""
+        return self._clients.askable()
 
     @property
     def askable_ids(self) -> Collection[str]:
@@ -119,7 +118,7 @@ class ServedSession:
 
     def attached(self) -> list[AttachmentWriter]:
         """Return the attachments of the session."""
-        return [client.voices[self.id] for client in self.clients()]
+        return self._clients.attached()
 
     def mcp_provider(self, server_id: str) -> ClientConnection | None:
         """Return the client that provides an MCP server.

@@ -33,8 +33,13 @@ def commands_of(fold: Session) -> list[v2.AvailableCommand]:
 
 async def choose_title(live: LiveSession, title: str) -> None:
     """Set the title that a client chose; it is in the store when this returns."""
-    live.emit([Updated.of(v2.SessionInfoUpdate(title=title, meta=CHOSEN))])
+    live.emit([chosen_title(title)])
     await live.durable()
+
+
+def chosen_title(title: str) -> Updated:
+    """Return the event that sets the title that a client chose."""
+    return Updated.of(v2.SessionInfoUpdate(title=title, meta=CHOSEN))
 
 
 def is_title_chosen(fold: Session) -> bool:

@@ -15,7 +15,7 @@ from antiphon.errors import SessionUnknown, StoreError
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.stored_session import read_session
 from antiphon.server.connection import ClientConnection
-from antiphon.server.registry import SessionRegistry
+from antiphon.server.registry import AnySession, SessionRegistry
 from antiphon.server.session import ServedSession
 from antiphon.stores.base import Store
 
@@ -45,7 +45,7 @@ def follow(
             if client.voices.get(parent.id) is not voice or child.id in client.voices or child.gone:
                 return  # it left, or follows already
             attached = client.voices[child.id] = registry.new_voice(client, child.id)
-            attached.pin(child.feed, child.control.answer, history=True)
+            registry.pin(attached, child, history=True)
             attached.start(state=True)
         finally:
             child.joining.discard(joined)
@@ -54,17 +54,17 @@ def follow(
     client.wire.start_soon(attach())
 
 
-def announcements(session: ServedSession, voice: AttachmentWriter) -> list[bytes]:
+def announcements(session: AnySession, voice: AttachmentWriter) -> list[bytes]:
     """Return the updates of the subagents at work, for a client to which nothing was replayed."""
     working = [info.materialize() for info in session.fold.subagents if info.working]
     return [raw for update in working for raw in voice.writer.write(update, encode(update))]
 
 
-def follow_all(registry: SessionRegistry, client: ClientConnection, session: ServedSession) -> None:
+def follow_all(registry: SessionRegistry, client: ClientConnection, session: AnySession) -> None:
     """Attach a client that has joined a session to the subagents that are at work for it, too."""
     for info in session.fold.subagents:
         child = registry.find(info.id)
-        if child is not None and child.parent is session:
+        if child is not None and isinstance(session, ServedSession) and child.parent is session:
             follow(registry, client, session, child, session.fold.last_seq)
 
 

@@ -83,9 +83,18 @@ def run_until_signal(main: Coroutine[Any, Any, None], *, on_signal: Callable[[],
             _run(watched(), exit_code=lambda: 0 if received else 1)
     finally:
         if received:
+            sys.unraisablehook = _without_late_signals
             for number in STOP_SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
+def _without_late_signals(unraisable: Any) -> None:
+    """Report an exception that nobody can catch, unless it is that a signal came while it began to be
+    ignored."""
+    error = unraisable.exc_value
+    if not (isinstance(error, OSError) and "ignored due to race condition" in str(error)):
+        sys.__unraisablehook__(unraisable)
 
 
 def run_until_stopped(main: Coroutine[Any, Any, None], *, grace: float = GRACE) -> None:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from antiphon.hub.access.audit import Audit
-from antiphon.hub.access.limits import HubLimits, Rate, limited
+from antiphon.hub.access.limits import HubLimits, Rate, Spent, limited
 from antiphon.hub.access.origins import OriginPolicy
 from antiphon.hub.access.tickets import Tickets
 from antiphon.hub.access.tokens import Grant, Tokens
@@ -54,11 +54,14 @@ class Admission:
         limits: HubLimits,
         audit: Audit,
         proxies: TrustedProxies | None = None,
+        spent: Spent | None = None,
     ) -> None:
+        """`spent` gets what is counted per minute, if other hubs count it too."""
         self.origins = origins
         self.tokens = tokens
         self.tickets: Tickets[Grant] = Tickets(TICKET_SECONDS)
         self._limits = limits
+        self._spent = spent
         self._audit = audit
         self._proxies = proxies or TrustedProxies()
         self._prompts = Rate(limits.prompts_per_minute)
@@ -174,11 +177,25 @@ class Admission:
 
     def exceeded(self, grant: Grant, method: Method, size: int) -> str | None:
         """Count a request with `size` bytes of params. Return the name of the limit that it exceeds."""
-        if method.act not in FREE and not self._bytes.take(grant.name, max(size, SMALLEST)):
-            return "bytes_per_minute"
-        if method.counts_as_prompt and not self._prompts.take(grant.name):
-            return "prompts_per_minute"
+        counted = max(size, SMALLEST)
+        if method.act not in FREE:
+            if not self._bytes.take(grant.name, counted):
+                return "bytes_per_minute"
+            if self._spent is not None:
+                self._spent.bytes[grant.name] += counted
+        if method.counts_as_prompt:
+            if not self._prompts.take(grant.name):
+                return "prompts_per_minute"
+            if self._spent is not None:
+                self._spent.prompts[grant.name] += 1
         return None
+
+    def charge(self, token: str, *, prompts: int = 0, bytes: int = 0) -> None:
+        """Count what another hub has allowed to a token of this name."""
+        if prompts:
+            self._prompts.charge(token, prompts)
+        if bytes:
+            self._bytes.charge(token, bytes)
 
     @contextlib.contextmanager
     def in_progress(self, grant: Grant, size: int) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -57,6 +58,22 @@ class HubLimits(Struct, frozen=True, kw_only=True):
     body_seconds: float = 30.0
 
 
+class Spent:
+    """What was counted against the limits per minute, for other hubs to count it too."""
+
+    def __init__(self) -> None:
+        self.prompts: Counter[str] = Counter()
+        self.bytes: Counter[str] = Counter()
+        """By the names of tokens."""
+
+    def take(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Return prompts and bytes since the last time."""
+        taken = dict(self.prompts), dict(self.bytes)
+        self.prompts.clear()
+        self.bytes.clear()
+        return taken
+
+
 class Rate:
     """A token bucket per key: a burst at once, refilled at `per_minute`."""
 
@@ -73,15 +90,23 @@ class Rate:
     def take(self, key: str, amount: int = 1) -> bool:
         """Return whether one more is allowed, and count it as `amount`. A large amount may leave a debt: it
         is allowed if anything is left, and later ones wait until the debt is paid."""
+        allowed = self._now(key) >= 1
+        if allowed:
+            self.charge(key, amount)
+        return allowed
+
+    def charge(self, key: str, amount: int) -> None:
+        """Count an amount that was allowed elsewhere. It may leave a debt."""
         now = self._clock()
-        left, at = self._left.get(key, (self._burst, now))
-        left = min(self._burst, left + (now - at) * self._per_second)
-        allowed = left >= 1
-        self._left[key] = (left - amount if allowed else left), now
+        self._left[key] = self._now(key) - amount, now
         if len(self._left) > REMEMBERED:
             self._left = {
                 key: (left, at)
                 for key, (left, at) in self._left.items()
                 if left + (now - at) * self._per_second < self._burst
             }
-        return allowed
+
+    def _now(self, key: str) -> float:
+        now = self._clock()
+        left, at = self._left.get(key, (self._burst, now))
+        return min(self._burst, left + (now - at) * self._per_second)

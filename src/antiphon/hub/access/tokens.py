@@ -107,6 +107,16 @@ class Tokens:
         """Return whether a grant may open a connection: it is valid and the token file can be trusted."""
         return self._current() is not None and self.is_valid(grant)
 
+    @property
+    def path(self) -> Path | None:
+        """The token file."""
+        return self._path
+
+    def stored(self) -> list[Kept] | None:
+        """Return the stored tokens, or `None` while the file cannot be trusted."""
+        kept = self._current()
+        return None if kept is None else list(kept)
+
     @contextlib.contextmanager
     def changing(self) -> Iterator[list[Kept]]:
         """Yield the stored tokens to be changed in place. Raises `LocalError`, or `OSError` on write."""

@@ -31,11 +31,14 @@ class Source(Protocol):
     agents: Any
     upstreams: Any
     losses: LossCounter
+    cluster: Any
 
     @property
     def stopping(self) -> bool: ...
     @property
     def live(self) -> Collection[Any]: ...
+    @property
+    def distant(self) -> Collection[Any]: ...
     @property
     def clients(self) -> int: ...
 
@@ -69,7 +72,21 @@ def _lines(hub: Source) -> Iterator[str]:
         yield from _answered(hub.http.counts)
         ended = "Sockets that were closed because of an exception."
         yield from _metric("socket_failures_total", ended, hub.http.faults.total, kind="counter")
+    if hub.cluster is not None:
+        yield from _cluster(hub)
     yield from _process()
+
+
+def _cluster(hub: Source) -> Iterator[str]:
+    yield from _metric("cluster_hubs", "Hubs that share the store.", len(hub.cluster.peers))
+    yield from _metric("cluster_sessions_owned", "Open sessions that this hub works on.", len(hub.live))
+    about = "Open sessions that another hub works on."
+    yield from _metric("cluster_sessions_followed", about, len(hub.distant))
+    about = "Sessions that this hub took over from others."
+    yield from _metric("cluster_takeovers_total", about, hub.cluster.takeovers, kind="counter")
+    about = "Operations that were sent to the owners of sessions, by result."
+    sent = {"result": hub.cluster.forwarded}
+    yield from _metric("cluster_operations_forwarded_total", about, sent, kind="counter")
 
 
 def _answered(counts: RequestCounts) -> Iterator[str]:

@@ -18,7 +18,8 @@ class UpstreamPool:
     """A process for each session, or with `share` one for all sessions of an agent."""
 
     def __init__(self, targets: Mapping[str, Target], start: Start, *, share: bool) -> None:
-        self._targets = targets
+        self.targets = targets
+        """The agents by name, the default first."""
         self._start = start
         self._share = share
         self.forgetful: set[str] = set()
@@ -62,7 +63,7 @@ class UpstreamPool:
         return upstream
 
     def _find(self, name: str) -> Upstream:
-        if name not in self._targets:
+        if name not in self.targets:
             raise RequestError(InvalidParams.code, f"this hub has no agent {name!r} (any more)")
         for upstream in self._alive(name):
             if upstream.mixes:

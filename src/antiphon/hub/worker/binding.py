@@ -175,7 +175,14 @@ class Binding:
 
     async def keep(self) -> None:
         """Store which agent the session has, and which sessions there."""
-        kept = {"agent": self.agent, "sessions": self.chain, "untold": self.is_untold, "mark": self.mark}
+        kept: dict[str, Any] = {
+            "agent": self.agent,
+            "sessions": self.chain,
+            "untold": self.is_untold,
+            "mark": self.mark,
+        }
+        if self._hub.home is not None:
+            kept["home"] = self._hub.home
         store, record = self._hub.store, await self._hub.store.get(self._session.id)
         if record is not None:
             await store.update(self._session.id, RecordPatch(meta={**record.meta, HUB: kept}))

@@ -23,6 +23,7 @@ from antiphon.errors import (
     LocalError,
     RequestCancelled,
     RequestError,
+    StoreError,
 )
 from antiphon.hub.upstream.errors import to_request_error
 from antiphon.hub.upstream.session import UpstreamSession
@@ -109,8 +110,11 @@ class PromptDispatcher:
         self._listener.prompt_left()
         if task.cancelled():
             return
-        if task.exception() is not None:
-            logger.error("prompt not sent", exc_info=task.exception())
+        failure = task.exception()
+        if isinstance(failure, StoreError):
+            logger.warning("prompt not sent: session %s: %s", self._session.id, failure)
+        elif failure is not None:
+            logger.error("prompt not sent", exc_info=failure)
             return
         attempt(self._listener.advance)
 

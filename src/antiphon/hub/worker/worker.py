@@ -56,7 +56,7 @@ from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.updates import TextChunk
 from antiphon.schema.version import without_ours
 from antiphon.schema.wire import Unknown
-from antiphon.server.annotations import annotation_id
+from antiphon.server.control.annotations import annotation_id
 from antiphon.server.offer import ALWAYS, CONTENT
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
@@ -270,7 +270,12 @@ class UpstreamWorker:
     def client_left(self) -> None:
         """Ask the other clients, in case the client that was to answer has left."""
         if self.fold.questions.open:
-            asyncio.get_running_loop().call_soon(self.session.questions.ask_again)
+            self.session.tasks.start_soon(self._ask_again())
+
+    async def _ask_again(self) -> None:
+        with suppress(StoreError, SessionUnknown):
+            await self.live.durable()  # the fold may have questions that no client may know of yet
+            self.session.questions.ask_again()
 
     # --- the end -----------------------------------------------------------------------------------
 
@@ -290,7 +295,8 @@ class UpstreamWorker:
             self._hub.mcp_servers[self.id] = self.session.mcp_servers
         await self.dispatcher.stop()
         self._lose_agent()
-        attempt(lambda: self.emit(self.fold.interrupt()))
+        shared = self._hub.home is not None  # then another hub goes on with the queue
+        attempt(lambda: self.emit(self.fold.interrupt(attended=shared)))
         with suppress(StoreError, SessionUnknown):
             await self.live.durable()
 

@@ -68,3 +68,4 @@ class AgentCapabilitiesMeta(Forgiving, frozen=True, kw_only=True):
     transcript: dict[str, Any] | None = None  #: `format` lists the formats of a hub's transcripts.
     timeline: bool = False  #: Whether a hub has `_antiphon/timeline`.
     link: bool = False  #: Whether a hub has `_antiphon/link`.
+    hubs: bool = False  #: Whether a hub has `_antiphon/hubs`: it shares its store with other hubs.

@@ -101,6 +101,25 @@ class LinkResponse(Wire, frozen=True, kw_only=True):
     url: str | None = None  #: The hub's public URL, if it has one.
 
 
+class HubsRequest(Wire, frozen=True, kw_only=True):
+    """Return the hubs that share the store of this one. For owners of all sessions."""
+
+
+class HubInfo(Forgiving, frozen=True, kw_only=True):
+    """A hub, as it described itself last."""
+
+    label: str = ""  #: The place of the hub.
+    address: str | None = None  #: The WebSocket address of the hub.
+    version: str | None = None
+    sessions: int = 0  #: How many sessions it owns and has open.
+    clients: int = 0  #: How many clients are connected to it.
+    you: bool = False  #: Whether it is the hub that answers.
+
+
+class HubsResponse(Wire, frozen=True, kw_only=True):
+    hubs: list[HubInfo]
+
+
 class SessionsNotification(Wire, frozen=True, kw_only=True):
     """Entries of `session/list` have changed."""
 

@@ -12,6 +12,7 @@ ROWS = (
     _request("answer", "messages.AnswerRequest", "prompts.Done"),
     _request("attach", "sessions.AttachRequest", "sessions.AttachResponse"),
     _request("detach", "sessions.DetachRequest", "sessions.DetachResponse"),
+    _request("hubs", "hub.HubsRequest", "hub.HubsResponse", session_scoped=False),
     _request("inject", "prompts.InjectRequest", "prompts.InjectResponse"),
     _request("journal", "hub.JournalRequest", "hub.JournalResponse"),
     _request("link", "hub.LinkRequest", "hub.LinkResponse", session_scoped=False),

@@ -8,7 +8,7 @@ from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema.antiphon import messages as wire
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.antiphon.prompts import Done
-from antiphon.server.operations import Annotate, RemoveAnnotation
+from antiphon.server.control.operations import Annotate, RemoveAnnotation
 from antiphon.server.request import Request
 
 
@@ -27,7 +27,8 @@ async def annotate(request: Request) -> wire.AnnotateResponse:
         by=_who(request, voice, params.by),
         operation_id=params.operation_id,
     )
-    return wire.AnnotateResponse(annotation_id=await session.control.perform(asked))
+    annotation_id = await session.control.perform(asked, request.client.policy)
+    return wire.AnnotateResponse(annotation_id=annotation_id)
 
 
 async def remove(request: Request) -> Done:
@@ -35,7 +36,8 @@ async def remove(request: Request) -> Done:
     voice, session = request.attached(params.session_id)
     by = _who(request, voice, params.by)
     await session.control.perform(
-        RemoveAnnotation(annotation_id=params.annotation_id, by=by, operation_id=params.operation_id)
+        RemoveAnnotation(annotation_id=params.annotation_id, by=by, operation_id=params.operation_id),
+        request.client.policy,
     )
     return Done()
 

@@ -11,7 +11,7 @@ from antiphon.engine.json_values import encode
 from antiphon.errors import Forbidden
 from antiphon.schema.antiphon.messages import AnswerRequest
 from antiphon.schema.antiphon.prompts import Done
-from antiphon.server.operations import AnswerQuestion
+from antiphon.server.control.operations import AnswerQuestion
 from antiphon.server.questions import unknown_question
 from antiphon.server.request import Request
 
@@ -19,7 +19,7 @@ from antiphon.server.request import Request
 async def answer(request: Request) -> Done:
     client = request.client
     params: AnswerRequest = request.params
-    session = request.registry.find(params.session_id)
+    session = request.registry.serving(params.session_id)
     question = None if session is None else session.fold.questions.get(params.question_id)
     if session is None or question is None:
         raise unknown_question()
@@ -33,6 +33,7 @@ async def answer(request: Request) -> Done:
             by=(None if voice is None else voice.who) or client.info.who,
             credential=client.policy.credential,
             operation_id=params.operation_id,
-        )
+        ),
+        client.policy,
     )
     return Done()

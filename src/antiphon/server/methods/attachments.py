@@ -17,13 +17,13 @@ from antiphon.engine.snapshot import state_word
 from antiphon.engine.transcript import TYPE_OF, Message, MessageType
 from antiphon.errors import InvalidParams, RequestError, ResourceNotFound
 from antiphon.live.attachment_writer import AttachmentWriter
-from antiphon.live.session import LiveSession
+from antiphon.live.feed import SessionFeed
 from antiphon.schema.antiphon import sessions as wire
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2 import permissions
 from antiphon.server.connection import renamed
 from antiphon.server.methods.entry import Cursor, join
-from antiphon.server.registry import SessionRegistry
+from antiphon.server.registry import AnySession, SessionRegistry
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 
@@ -43,7 +43,7 @@ async def attach(request: Request) -> Any:
         policy = wire.HistoryPolicy.FULL if after is None else policy
     cursor = None if after is None else Cursor(after)
     if cursor is not None:
-        cursor.check(session.fold)
+        await cursor.check(session, request.registry.store)
     feed, state = session.feed, state_word(session.fold)
 
     def answer(result: Any) -> dict[str, Any]:
@@ -84,15 +84,15 @@ def _after(params: wire.AttachRequest) -> int | None:
     return params.after
 
 
-async def _open(registry: SessionRegistry, session_id: str, voice: AttachmentWriter | None) -> ServedSession:
+async def _open(registry: SessionRegistry, session_id: str, voice: AttachmentWriter | None) -> AnySession:
     """Open the session, with the roots it had where it was not open: an attach does not set it up."""
-    was_open = registry.find(session_id) is not None
+    was_open = registry.serving(session_id) is not None
     try:
         session = await registry.open(session_id, voice=voice)
     except ResourceNotFound as error:
         reason = {"sessionId": session_id, "reason": "unknown_session"}
         raise RequestError(ResourceNotFound.code, str(error), data=reason) from None
-    if not was_open:
+    if not was_open and isinstance(session, ServedSession):
         session.restore_directories()
     return session
 
@@ -100,7 +100,7 @@ async def _open(registry: SessionRegistry, session_id: str, voice: AttachmentWri
 # --- what is replayed ---------------------------------------------------------------------------------
 
 
-async def _end_of(live: LiveSession, message_id: str) -> int | None:
+async def _end_of(live: SessionFeed, message_id: str) -> int | None:
     """The number of the last event of a message: who has all of it has everything that came before that.
     `None` for a message that is not there."""
     message = _message(live.fold, message_id)

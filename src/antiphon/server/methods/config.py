@@ -10,9 +10,9 @@ from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
 from antiphon.schema.v1.models import SetSessionModelResponse
 from antiphon.schema.version import without_ours
-from antiphon.server.operations import Configure
+from antiphon.server.control.operations import Configure
+from antiphon.server.registry import AnySession
 from antiphon.server.request import Request
-from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import options_of
 
 Wanted = v2.SetSessionConfigOptionId | v2.SetSessionConfigOptionBoolean
@@ -23,7 +23,7 @@ async def set_option(request: Request) -> Any:
     if isinstance(params, dict):
         raise InvalidParams("a value is of type `id` or `boolean`")  # CONF-V2-02
     _, session = request.attached(params.session_id)
-    await _set(session, upward.set_config_option(params) if request.client.v1 else params)
+    await _set(request, session, upward.set_config_option(params) if request.client.v1 else params)
     options = await _as_written(request, session)
     voice, _ = request.attached(session.id)
     result = voice.writer.configured(v2.SetSessionConfigOptionResponse(config_options=options))
@@ -43,17 +43,18 @@ async def set_model(request: Request) -> Any:
 
 async def _set_v1(request: Request, upgrade: Callable[[Any, list[v2.SessionConfigOption]], Wanted]) -> None:
     _, session = request.attached(request.params.session_id)
-    await _set(session, upgrade(request.params, options_of(session.fold)))
+    await _set(request, session, upgrade(request.params, options_of(session.fold)))
     await _as_written(request, session)
 
 
-async def _set(session: ServedSession, wanted: Wanted) -> None:
+async def _set(request: Request, session: AnySession, wanted: Wanted) -> None:
     await session.control.perform(
-        Configure(option_id=wanted.config_id, value=wanted.value, meta=without_ours(wanted.meta))
+        Configure(option_id=wanted.config_id, value=wanted.value, meta=without_ours(wanted.meta)),
+        request.client.policy,
     )
 
 
-async def _as_written(request: Request, session: ServedSession) -> list[v2.SessionConfigOption]:
+async def _as_written(request: Request, session: AnySession) -> list[v2.SessionConfigOption]:
     """Return the complete list, once this client has been sent all that led to it: an answer that said more
     would run ahead of the journal, and one that said less would undo what the client knows."""
     while True:

@@ -59,7 +59,7 @@ async def _handle(
         await client.authentication.check()
     if not method.subagents:
         session_id = session_of(params)
-        session = None if session_id is None else server.registry.find(session_id)
+        session = None if session_id is None else server.registry.serving(session_id)
         if session is not None and session.subagent_of is not None:  # SUB-02
             raise InvalidParams("this session works for another one and is only followed")
     assert method.handler is not None

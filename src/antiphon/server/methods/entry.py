@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, structs
 
 from antiphon.engine.items import Item
 from antiphon.engine.json_values import encode
@@ -17,10 +17,13 @@ from antiphon.schema import v2
 from antiphon.schema.antiphon.readers import read_meta, read_params
 from antiphon.schema.antiphon.sessions import LoadSessionMeta, ReplayAfter
 from antiphon.schema.wire import Unknown
+from antiphon.server.distant.session import DistantSession
+from antiphon.server.registry import AnySession
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import SessionStart, commands_of, options_of
 from antiphon.server.subagents import announcements, follow_all
+from antiphon.stores.base import Store
 
 
 class Cursor(Struct, frozen=True):
@@ -29,7 +32,14 @@ class Cursor(Struct, frozen=True):
     after: int
     operations: tuple[str, ...] = ()
 
-    def check(self, fold: Session) -> None:
+    async def check(self, session: AnySession, store: Store) -> None:
+        """Raise `InvalidParams` for an event that is not there. The feed of a session that another server
+        owns may not have read it yet."""
+        fold = session.fold
+        if self.after > fold.last_seq and isinstance(session, DistantSession):
+            record = await store.get(session.id)
+            if record is not None and self.after <= record.last:
+                await session.feed.durable(self.after)
         if self.after > fold.last_seq:
             raise InvalidParams(f"the cursor names event {self.after}, but the last one is {fold.last_seq}")
 
@@ -56,7 +66,7 @@ def read_cursor(params: v2.ResumeSessionRequest, *, loaded: bool) -> Cursor | No
 
 def enter(
     request: Request,
-    session: ServedSession,
+    session: AnySession,
     answer: type[v2.NewSessionResponse] | type[v2.ForkSessionResponse],
 ) -> Any:
     """Attach the client to the session it has begun, and answer. It is sent all that happened since the
@@ -67,10 +77,12 @@ def enter(
     start, again = None, False
     if voice is None:
         voice, follows = registry.new_voice(client, session.id), False
-        start, session.start = session.start, None
+        start = session.start
+        if isinstance(session, ServedSession):
+            session.start = None
         again = start is None
         after = None if start is None else start.seq
-        voice.pin(session.feed, session.control.answer, history=again, after=after, begins=not again)
+        registry.pin(voice, session, history=again, after=after, begins=not again)
         client.voices[session.id] = voice
     said = start or SessionStart.of(session.fold)
     result, later = voice.writer.opened(
@@ -91,8 +103,8 @@ def enter(
             voice.notify_at(*note)
         start.followed.set()
     voice.start(state=again)
-    new, session.new = session.new, False
-    if new:
+    if isinstance(session, ServedSession) and session.new:
+        session.new = False
         session.worker.begin()
     follow_all(registry, client, session)
     return result
@@ -100,7 +112,7 @@ def enter(
 
 async def join(
     request: Request,
-    session: ServedSession,
+    session: AnySession,
     voice: AttachmentWriter,
     *,
     history: bool = False,
@@ -120,12 +132,13 @@ async def join(
         if session.closing or session.gone:
             raise RequestError(AntiphonError.code, "The session was closed", data={"reason": "closed"})
         if not voice.pinned:
-            voice.pin(session.feed, session.control.answer, history=history, items=items, after=after)
+            request.registry.pin(voice, session, history=history, items=items, after=after)
         if cursor is not None:
             cursor.recognize_prompts(voice, session.fold)
         client.voices[session.id] = voice
         if session.start is not None:  # the client that began the session was lost before it followed
             session.start.followed.set()
+    joined_at = voice.joined_at
     shown = loaded and history  # what was replayed already is not said again to a v1 client
     result, later = voice.writer.opened(
         v2.ResumeSessionResponse(
@@ -144,7 +157,10 @@ async def join(
     answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def then() -> None:
-        given = answer(result)
+        said = result
+        if voice.joined_at != joined_at:  # the session has moved to another server, and the replay with it
+            said = structs.replace(result, meta=voice.joined(session.control.introduction))
+        given = answer(said)
         request.answer(given)
         for raw in later:
             voice.send_update(raw)

@@ -14,10 +14,10 @@ from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema.antiphon.prompts import CancelMeta, Delivery, PromptMeta
 from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.version import without_ours
+from antiphon.server.control.operations import Abandon, Cancel, CancelTerminal, CancelToolCall, Submit
 from antiphon.server.ids import new_id
-from antiphon.server.operations import Abandon, Cancel, CancelTerminal, CancelToolCall, Submit
+from antiphon.server.registry import AnySession
 from antiphon.server.request import Request
-from antiphon.server.session import ServedSession
 
 ID_LENGTH = 256
 
@@ -63,7 +63,9 @@ async def prompt(request: Request) -> Any:
     except asyncio.CancelledError:
         if not inbound.cancelled:
             raise  # a lost connection withdraws nothing
-        if await control.perform(Abandon(message_id=message_id, cancel_turn=client.v1)):
+        session = registry.serving(session.id) or session  # another server may own it by now
+        abandon = Abandon(message_id=message_id, cancel_turn=client.v1)
+        if await session.control.perform(abandon, client.policy):
             raise
         # Taken already, by a v1 client: its turn is cancelled, and answered as that (PROMPT-V1-14).
         await asyncio.shield(answered)
@@ -77,14 +79,15 @@ async def prompt(request: Request) -> Any:
 
 def cancel(request: Request) -> None:
     params = request.params
-    session = request.registry.find(params.session_id)
+    session = request.registry.serving(params.session_id)
     if session is None or session.closing or not request.client.follows(params.session_id):
         return  # PROMPT-V2-43
     if session.subagent_of is not None and not session.cancellable:
         return  # SUB-02
     ours = read_meta(CancelMeta, params.meta)
     session.control.cancel(
-        Cancel(message_id=ours.message_id, operation_id=ours.operation_id, meta=without_ours(params.meta))
+        Cancel(message_id=ours.message_id, operation_id=ours.operation_id, meta=without_ours(params.meta)),
+        request.client.policy,
     )
 
 
@@ -95,13 +98,15 @@ def mcp_message(request: Request) -> None:
 async def cancel_tool_call(request: Request) -> Any:
     params = request.params
     _, session = request.attached(params.session_id)
-    return _cancelled(await session.control.perform(CancelToolCall(tool_call_id=params.tool_call_id)))
+    asked = CancelToolCall(tool_call_id=params.tool_call_id)
+    return _cancelled(await session.control.perform(asked, request.client.policy))
 
 
 async def cancel_terminal(request: Request) -> Any:
     params = request.params
     _, session = request.attached(params.session_id)
-    return _cancelled(await session.control.perform(CancelTerminal(terminal_id=params.terminal_id)))
+    asked = CancelTerminal(terminal_id=params.terminal_id)
+    return _cancelled(await session.control.perform(asked, request.client.policy))
 
 
 def _cancelled(done: bool) -> dict[str, Any]:
@@ -113,7 +118,7 @@ def _cancelled(done: bool) -> dict[str, Any]:
 
 
 async def _answered_again(
-    session: ServedSession, voice: AttachmentWriter, entry: Entry, inbound: Inbound
+    session: AnySession, voice: AttachmentWriter, entry: Entry, inbound: Inbound
 ) -> bool:
     """Give the outcome of a prompt that was settled before; not yet possible where that is the end of a turn
     that is open."""

@@ -17,8 +17,8 @@ from antiphon.schema.antiphon import prompts as wire
 from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.repair import Malformed
 from antiphon.schema.wire import Unknown
+from antiphon.server.control.operations import Edit, Move, ResumeQueue, Revoke, Submit
 from antiphon.server.ids import new_id
-from antiphon.server.operations import Edit, Move, ResumeQueue, Revoke, Submit
 from antiphon.server.request import Request
 
 
@@ -58,7 +58,8 @@ async def replace(request: Request) -> wire.InjectResponse:
 async def revoke(request: Request) -> wire.Done:
     params: wire.RevokeInjectRequest = request.params
     _, session = request.attached(params.session_id)
-    await session.control.perform(Revoke(message_id=params.message_id, operation_id=params.operation_id))
+    asked = Revoke(message_id=params.message_id, operation_id=params.operation_id)
+    await session.control.perform(asked, request.client.policy)
     return wire.Done()
 
 
@@ -66,7 +67,8 @@ async def move(request: Request) -> wire.InjectResponse:
     params: wire.MoveInjectRequest = request.params
     _, session = request.attached(params.session_id)
     asked = Move(message_id=params.message_id, before=params.before, operation_id=params.operation_id)
-    return wire.InjectResponse(message_id=await session.control.perform(asked))
+    message_id = await session.control.perform(asked, request.client.policy)
+    return wire.InjectResponse(message_id=message_id)
 
 
 async def list_queue(request: Request) -> wire.ListInjectResponse:
@@ -79,7 +81,7 @@ async def list_queue(request: Request) -> wire.ListInjectResponse:
 async def resume(request: Request) -> wire.Done:
     params: wire.ResumeQueueRequest = request.params
     _, session = request.attached(params.session_id)
-    await session.control.perform(ResumeQueue(operation_id=params.operation_id))
+    await session.control.perform(ResumeQueue(operation_id=params.operation_id), request.client.policy)
     return wire.Done()
 
 

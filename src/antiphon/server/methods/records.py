@@ -6,7 +6,6 @@ from typing import Any
 
 from msgspec import structs, to_builtins
 
-from antiphon.engine.snapshot import state_word
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import InvalidParams, SessionDamaged, one_line
 from antiphon.live.presence import rfc3339
@@ -15,7 +14,6 @@ from antiphon.schema.antiphon.hub import Fault, SessionInfoMeta
 from antiphon.schema.version import META_KEY
 from antiphon.server.registry import SessionRegistry, record_of
 from antiphon.server.request import Request
-from antiphon.server.session_facts import choose_title
 from antiphon.stores.base import LIST_LIMIT, RecordPatch, SessionRecord, Store
 
 ARCHIVED = "archived"
@@ -36,7 +34,7 @@ async def list_sessions(request: Request) -> Any:
 async def archive(request: Request) -> Any:
     """Hide a session from the usual list; work in it ends, as by a close (SESS-53)."""
     registry, session_id = request.registry, request.params.session_id
-    await registry.close_if_open(session_id)
+    await registry.close_if_open(session_id, request.client.policy)
     await _mark_archived(registry.store, session_id, archived=True)
     registry.changed(session_id)
     return {}
@@ -50,7 +48,7 @@ async def unarchive(request: Request) -> Any:
 
 async def status(request: Request) -> Any:
     client, registry, types = request.client, request.registry, request.client.types
-    session = registry.find(request.params.session_id)
+    session = registry.serving(request.params.session_id)
     if session is None:
         await record_of(registry.store, request.params.session_id)
         return types.SessionStatusResponse(status=types.SessionStatus.SAVED)
@@ -62,20 +60,19 @@ async def status(request: Request) -> Any:
 
 
 async def set_title(request: Request) -> Any:
-    title = _title(request.params.title)
-    async with request.registry.borrow(request.params.session_id) as live:
-        await choose_title(live, title)
-    request.registry.changed(request.params.session_id)
+    registry, session_id, title = request.registry, request.params.session_id, _title(request.params.title)
+    await registry.rename(session_id, title, request.client.policy)
+    registry.changed(session_id)
     return request.client.types.SetSessionTitleResponse(title=title)
 
 
 def info_of(registry: SessionRegistry, record: SessionRecord, types: Any) -> Any:
     """Return a session as lists have it, in the types of a version."""
-    session, fault = registry.find(record.session_id), record.fault
+    glance, fault = registry.glance(record.session_id), record.fault
     ours = SessionInfoMeta(
         agent=registry.agent_of(record),
-        state=None if session is None else state_word(session.fold),
-        clients=None if session is None else len(session.feed.presence.clients()),
+        state=None if glance is None else glance.state,
+        clients=None if glance is None else glance.clients,
         fault=None if fault is None else Fault(kind=fault.kind, found=one_line(fault.found)),
     )
     return types.SessionInfo(

@@ -14,6 +14,7 @@ from antiphon.server.methods.entry import enter, join, read_cursor
 from antiphon.server.offer import Offer
 from antiphon.server.registry import open_elsewhere
 from antiphon.server.request import Request
+from antiphon.server.session import ServedSession
 from antiphon.server.subagents import delete_subagents
 
 
@@ -48,17 +49,17 @@ async def _reopen(request: Request, params: v2.ResumeSessionRequest, *, loaded: 
     voice = registry.new_voice(client, params.session_id)
     session = await registry.open(params.session_id, voice=voice if history else None)
     if cursor is not None:
-        cursor.check(session.fold)
+        await cursor.check(session, registry.store)
     if client.policy.acts:
         await registry.set_up(session, params)
-    elif not session.additional_directories:
+    elif isinstance(session, ServedSession) and not session.additional_directories:
         session.restore_directories()
     return await join(request, session, voice, history=history, cursor=cursor, loaded=loaded)
 
 
 async def close(request: Request) -> Any:
     client, registry, params = request.client, request.registry, request.params
-    session = registry.find(params.session_id)
+    session = registry.serving(params.session_id)
     if session is None:
         await registry.wait_closed(params.session_id)
         return {}  # C-18: what is not there is closed
@@ -66,13 +67,13 @@ async def close(request: Request) -> Any:
     if not client.policy.acts or (registry.has_others(client, session.id) and not for_all):
         await registry.detach(client, session.id)  # the others go on
     else:
-        await registry.close(session)
+        await registry.close_if_open(session.id, client.policy)
     return {}
 
 
 async def delete(request: Request) -> Any:
     registry, session_id = request.registry, request.params.session_id
-    await registry.close_if_open(session_id)
+    await registry.close_if_open(session_id, request.client.policy)
     await registry.wait_closed(session_id)
     await delete_subagents(registry.store, session_id)
     try:

@@ -114,6 +114,7 @@ _ROWS = (
     Method("_antiphon/timeline", extensions.call, role=OBSERVER, act=Act.CALL, subagents=True),
     Method("_antiphon/transcript", extensions.call, role=OBSERVER, act=Act.CALL, subagents=True),
     Method("_antiphon/link", extensions.call, act=Act.LINK, leads_elsewhere=True),
+    Method("_antiphon/hubs", extensions.call, act=Act.CALL, leads_elsewhere=True),
 )
 
 

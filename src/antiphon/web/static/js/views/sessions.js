@@ -6,6 +6,7 @@ import { icon, iconButton, mark } from "../icons.js";
 import { keep } from "../storage.js";
 import { safeLine } from "../text_safety.js";
 import { ago, counted, shortPath } from "../words.js";
+import { hubsButton } from "./hubs.js";
 import { newSession } from "./new_session.js";
 import { isDrawer, setPanel } from "./panels.js";
 import { stateDot, stateOf } from "./state.js";
@@ -54,6 +55,7 @@ export function mount(app, element) {
     list,
     rest,
     foot,
+    hubsButton(app),
   );
 
   const show = () => {

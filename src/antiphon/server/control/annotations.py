@@ -9,7 +9,7 @@ from antiphon.engine.session import Session
 from antiphon.errors import InvalidParams, RequestError, ResourceNotFound
 from antiphon.live.presence import rfc3339
 from antiphon.schema.antiphon.messages import AnnotationKind
-from antiphon.server.operations import Annotate
+from antiphon.server.control.operations import Annotate
 
 LIMITED = -32004
 

@@ -15,11 +15,11 @@ from antiphon.errors import Forbidden, InvalidParams, LocalError, RequestError, 
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
-from antiphon.server import operations as op
 from antiphon.server.access import EVERYTHING, AccessPolicy, PolicySession
-from antiphon.server.annotations import annotation_id, check_room, new_annotation
+from antiphon.server.control import operations as op
+from antiphon.server.control.annotations import annotation_id, check_room, new_annotation
 from antiphon.server.questions import Questions
-from antiphon.server.session_facts import options_of
+from antiphon.server.session_facts import chosen_title, options_of
 from antiphon.server.worker import Worker
 
 
@@ -34,9 +34,10 @@ class Control(Protocol):
         """Raise `InvalidParams` for content that is not taken."""
 
     async def perform(self, operation: op.Operation, policy: AccessPolicy = EVERYTHING) -> Any:
-        """Perform an operation. `policy` is that of the client that asks: it bounds how much may wait."""
+        """Perform an operation. `policy` is that of the client that asks: it bounds how much may wait, and it
+        has the name for the audit log."""
 
-    def cancel(self, operation: op.Cancel) -> None:
+    def cancel(self, operation: op.Cancel, policy: AccessPolicy = EVERYTHING) -> None:
         """Cancel, after what was asked before, and before what is asked later."""
 
     def answer(self, question_id: str, answer: Any, voice: AttachmentWriter) -> None:
@@ -81,6 +82,7 @@ class SessionControl:
             op.Annotate: self._annotate,
             op.RemoveAnnotation: self._remove_annotation,
             op.Configure: self._configure,
+            op.Rename: self._rename,
         }
 
     @property
@@ -185,7 +187,7 @@ class SessionControl:
 
     # --- turns and questions -----------------------------------------------------------------------
 
-    def cancel(self, operation: op.Cancel) -> None:
+    def cancel(self, operation: op.Cancel, _: AccessPolicy = EVERYTHING) -> None:
         operations = self._fold.operations
         if operation.operation_id in operations:
             return  # the turn that it was meant for is over, and another one is at work now
@@ -240,6 +242,10 @@ class SessionControl:
         async with self._configuring:
             self.check_option(asked.option_id, asked.value)
             await self._worker.configure(asked.option_id, asked.value, asked.meta)
+
+    async def _rename(self, asked: op.Rename, _: AccessPolicy) -> None:
+        self._emit([chosen_title(asked.title)])
+        await self._durable()
 
     def check_option(self, id: str, value: Value) -> None:
         """Raise `InvalidParams` for an option, or a value, that is not offered now."""

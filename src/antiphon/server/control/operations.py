@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from msgspec import Raw, Struct
 
 from antiphon.engine.configuration import Value
-from antiphon.engine.events import RequestId
+from antiphon.engine.events import NOTHING, RequestId
 from antiphon.engine.transcript import MessageType
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.antiphon.messages import AnnotationKind
@@ -93,10 +93,10 @@ class CancelTerminal(Struct, frozen=True, kw_only=True, tag="cancel_terminal"):
 
 class AnswerQuestion(Struct, frozen=True, kw_only=True, tag="answer_question"):
     """Answer a question by its id. `result` is what its request would have been answered with, in v2's
-    words; `None` if the client answered with an error."""
+    words; nothing if the client answered with an error."""
 
     question_id: str
-    result: Raw | None = None
+    result: Raw = NOTHING
     by: Who | None = None
     credential: str | None = None
     operation_id: str | None = None

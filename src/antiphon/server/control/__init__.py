@@ -1,0 +1,1 @@
+"""What clients ask of a session: operations, and who performs them."""
