@@ -10,7 +10,7 @@ RUNS ?=
 # Tests start hundreds of processes: each would compile what it imports again if no bytecode were kept.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup run test peers faults races fuzz lint format schema bench bench-wire bench-session bench-hub shots clean
+.PHONY: help setup run cluster test peers faults faults-cluster races fuzz lint format schema bench bench-wire bench-session bench-hub bench-cluster sim-scale shots clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -34,6 +34,9 @@ $(READY): pyproject.toml
 run: $(READY) ## Start the hub with the built-in agent, and say what to do next (DATA=folder for another place)
 	@$(BIN)/antiphon serve $(if $(DATA),--data "$(DATA)")
 
+cluster: $(READY) ## Start three NATS servers and three hubs on them, with the built-in agent, until Ctrl-C
+	@$(BIN)/python -m tools.cluster
+
 test: $(READY) ## Run every test this machine can run; the summary names each skip and why, and the slowest
 	@$(BIN)/python -m compileall -q -j 0 -x '/test_' src examples tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
@@ -44,6 +47,9 @@ peers: $(READY) ## Install the official SDKs and real agents into .cache/peers, 
 faults: $(READY) ## Kill a busy agent 200 times and a busy hub 300 times, and look for what is lost or doubled (RUNS=n for fewer)
 	$(BIN)/python -m tests.faults.campaign $(if $(RUNS),--runs $(RUNS))
 	$(BIN)/python -m tests.faults.hub_campaign $(if $(RUNS),--kills $(RUNS))
+
+faults-cluster: $(READY) ## Break a busy cluster of three hubs 200 times, and look for what is lost or doubled (RUNS=n for fewer; SEED=n)
+	$(BIN)/python -m tests.cluster.campaign $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED))
 
 races: $(READY) ## Race requests of two clients against each other in 2,000 seeded schedules, with a third looking on (RUNS=n for fewer)
 	$(BIN)/python -m tests.races.campaign $(if $(RUNS),--runs $(RUNS))
@@ -65,7 +71,7 @@ format: $(READY) ## Put the code in shape
 schema: $(READY) ## Generate the types from the pinned schemas
 	$(BIN)/python -m tools.schema_generator
 
-bench: bench-wire bench-session bench-hub ## Run every benchmark (QUICK=1 for a short run)
+bench: bench-wire bench-session bench-hub bench-cluster ## Run every benchmark (QUICK=1 for a short run)
 
 bench-wire: peers ## Measure the wire against the official SDKs
 	$(BIN)/python -m bench.wire $(if $(QUICK),--quick)
@@ -75,6 +81,12 @@ bench-session: $(READY) ## Measure durable sessions: streaming, appending, repla
 
 bench-hub: peers ## Measure a hub's fan-out against a broadcast with Node's ws
 	$(BIN)/python -m bench.hub $(if $(QUICK),--quick)
+
+bench-cluster: $(READY) ## Measure hubs on one store: events next to bare nats-py, fan-out over three hubs, prompts and delays elsewhere
+	$(BIN)/python -m bench.cluster $(if $(QUICK),--quick)
+
+sim-scale: $(READY) ## Simulate placement, takeover storms and fan-out of a cluster with the measured costs, for docs/scale.md
+	$(BIN)/python -m tools.scale
 
 shots: $(READY) ## Take the pictures of page and terminal in docs/shots (needs chromium and tmux)
 	$(BIN)/python -m tools.shots

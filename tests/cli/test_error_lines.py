@@ -115,7 +115,7 @@ def test_the_port_or_the_folder_is_taken(hub: Served, tmp_path: Path) -> None:
     )
     line = told("serve", "--port", "0", "--data", str(hub.folder))
     assert f"process {hub.process.pid}" in line
-    assert line.endswith("attach to that one, or name another folder")
+    assert line.endswith("attach to that one, or give this hub a folder of its own with --data DIR")
 
 
 @pytest.mark.parametrize("command", [["serve", "--port", "0"], ["sessions", "list"]])

@@ -8,7 +8,7 @@ import pytest
 from tools.shape import Shape, measure
 
 BOUNDS = {
-    "lines without generated code": 65_800,
+    "lines without generated code": 71_000,
     "modules in one package": 20,
     "gerund modules": 1,
     "deepest inheritance chain": 2,

@@ -7,6 +7,7 @@ import click
 from antiphon import __version__
 from antiphon.cli.commands import completion as shell_completion
 from antiphon.cli.commands.chat import chat
+from antiphon.cli.commands.cluster import cluster
 from antiphon.cli.commands.help import CommandGroup
 from antiphon.cli.commands.hub import acp, attach, link, serve
 from antiphon.cli.commands.prompt import prompt
@@ -47,7 +48,7 @@ def main(ctx: click.Context) -> None:
         print_start_screen()
 
 
-for _command in (chat, prompt, serve, attach, acp, sessions, link, token):
+for _command in (chat, prompt, serve, attach, acp, sessions, link, token, cluster):
     main.add_command(_command)
 
 

@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from antiphon.cli.commands.options import HubPlace
+from antiphon.cli.commands.options import HubPlace, StorePlace
 from antiphon.cli.error_lines import print_error
 from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.program import command_line, print_note
+from antiphon.cli.shared_store import make_store
 from antiphon.client import Client, ClientOptions, Permission, PermissionDecider, Reconnect, connect
 from antiphon.errors import AntiphonError, StoreCorrupt
 from antiphon.hub import HubFolder, is_loopback
@@ -136,11 +137,15 @@ async def open_client(
 ) -> AsyncIterator[Client]:
     """Connect to the hub. Raises `Failure`.
 
-    store: if no hub runs, serve the sessions that it has stored
+    store: if no hub runs, serve the sessions that it has stored. Those of a shared store are served anyway
     notes: print a note on stderr when the hub is slow or its store is damaged
     answers: decides on permission requests; by default they stay open
     """
     answers = answers or LeaveOpen()
+    if place.store is not None:
+        async with _open_shared(place.store, answers=answers) as client:
+            yield client
+        return
     found = find_hub(place)
     if found is None:
         if not store:
@@ -183,6 +188,14 @@ async def _open_store(place: HubPlace, *, notes: bool, answers: PermissionDecide
                 print_note(f"{error}; it is opened read-only")
         async with connect(Hub({}, store=store), version=2, answers=answers) as client:
             yield client
+
+
+@asynccontextmanager
+async def _open_shared(place: StorePlace, *, answers: PermissionDecider) -> AsyncIterator[Client]:
+    from antiphon.hub import Hub
+
+    async with connect(Hub({}, store=make_store(place)), version=2, answers=answers) as client:
+        yield client
 
 
 def no_hub(place: HubPlace) -> Failure:

@@ -12,16 +12,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import msgspec
 
 from antiphon.cli.agents import resolve
+from antiphon.cli.commands.options import StorePlace
 from antiphon.cli.error_lines import print_error
 from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.output.streams import set_up_logging, write_styled
 from antiphon.cli.program import own_command, short_path
+from antiphon.cli.shared_store import make_store
 from antiphon.errors import AntiphonError
 from antiphon.hub import (
     Access,
@@ -38,6 +40,9 @@ from antiphon.hub import (
 from antiphon.private_files import write_private
 from antiphon.stores import SQLiteStore
 from antiphon.web import page
+
+if TYPE_CHECKING:
+    from antiphon.stores import JetStreamStore
 
 PORT = 8642
 
@@ -77,6 +82,10 @@ class ServeOptions:
     max_sessions: int | None
     prompts_per_minute: int | None
     verbose: bool
+    store: StorePlace | None
+    """The shared store; without it, the sessions are in the data folder."""
+    label: str
+    movable: bool
 
     @property
     def limits(self) -> HubLimits:
@@ -110,13 +119,14 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
         names = ", ".join(sorted(strange))
         raise Failure(f"--acp-version names {names}, but the agents are {', '.join(agents)}", Exit.USAGE)
     tls = _tls(serving)
+    shared = None if serving.store is None else make_store(serving.store, create=True)
     folder.make()
     read_tokens(folder.tokens)  # report a wrong file before the start
     ready_file = None if serving.ready_file is None else _prepare(Path(serving.ready_file), stack)
     stack.enter_context(folder.held())
     hub = Hub(
         agents,
-        store=SQLiteStore(folder.sessions),
+        store=shared or SQLiteStore(folder.sessions),
         version={name: serving.version.get(name, serving.version.get("")) for name in agents},
         options=HubOptions(
             busy=serving.busy,
@@ -127,6 +137,8 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
             start=serving.start,
             mark=folder.mark,
             known_agents=folder.known_agents,
+            label=serving.label,
+            movable=serving.movable,
         ),
         questions=QuestionOptions(
             asked=serving.questions, unattended=serving.unattended, expiry=serving.question_expiry
@@ -154,6 +166,7 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
             pid=os.getpid(),
             agents=list(agents),
             ca=os.path.abspath(serving.tls_cert) if serving.tls_cert else "",
+            store="" if shared is None else _kept_in(shared),
         )
         stack.enter_context(folder.published(running))
         if ready_file is not None:
@@ -170,6 +183,10 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
         tls=tls,
         insecure=serving.insecure_bind,
     )
+
+
+def _kept_in(store: JetStreamStore) -> str:
+    return f"NATS at {store.servers} ({store.replicas} replica{'' if store.replicas == 1 else 's'})"
 
 
 def _name(serving: ServeOptions) -> str:
@@ -245,6 +262,9 @@ def instructions(running: Running, folder: HubFolder, link: str | None, *, defau
     if running.agents == [BUILT_IN]:
         agents += " (the built-in agent: offline, no language model)"
         try_it = " (try  /tour ,  plan  or  run date )"
+    sessions = short_path(str(folder.path))
+    if running.store:
+        sessions = f"{running.store}\n  data       {sessions}"
     command, *rest = own_command(absolute=True)
     editor = {"command": command, "args": [*rest, "acp", *shlex.split(data)]}
     title = click.style("Antiphon hub", bold=True)
@@ -269,7 +289,7 @@ def instructions(running: Running, folder: HubFolder, link: str | None, *, defau
   {title}
   agents     {agents}
   address    {running.acp}
-  sessions   {short_path(str(folder.path))}
+  sessions   {sessions}
 
   {opening}
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -18,14 +18,18 @@ from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.hub_client import find_by_id, find_session, open_client, reporting, stored_sessions
 from antiphon.cli.program import print_note
+from antiphon.cli.shared_store import make_store
 from antiphon.client import Client
 from antiphon.errors import CallFailed, ResourceNotFound, SessionExists, StoreCorrupt, StoreFull
 from antiphon.hub import HubFolder, imported_record, recorded_agent
 from antiphon.schema.antiphon import hub as wire
 from antiphon.session_files import FileRefused, Missing, export_session, import_session, read_account
-from antiphon.stores import PAGE_BYTES, Batch, Page, SessionRecord, SQLiteStore
+from antiphon.stores import PAGE_BYTES, Batch, Page, SessionRecord, SQLiteStore, Store
 from antiphon.text_safety import safe_line, safe_text
 from antiphon.transcripts import Account, to_html, to_markdown
+
+if TYPE_CHECKING:
+    from antiphon.stores import JetStreamStore
 
 ENDINGS = {"antiphon": ".antiphon", "markdown": ".md", "html": ".html"}
 WRITERS: dict[str, Callable[[Account], Iterator[str]]] = {"markdown": to_markdown, "html": to_html}
@@ -36,10 +40,10 @@ RESERVE = 256 * 1024 * 1024
 @reporting
 async def run_export(*, session: str, output: str | None, format: str | None, place: HubPlace) -> None:
     kind = format or _format_of(output)
-    if place.hub is not None:
+    if place.hub is not None or (place.store is None and _shared_store_of(place)):
         await _export_from_hub(session, output, kind, place)
         return
-    async with SQLiteStore(stored_sessions(place).sessions, read_only=True) as store:
+    async with _stored(place) as store:
         record = await _find(store, session)
         with _written(output, record.session_id + ENDINGS[kind]) as file:
             missing = _Missing()
@@ -52,8 +56,21 @@ async def run_export(*, session: str, output: str | None, format: str | None, pl
         missing.report()
 
 
+def _shared_store_of(place: HubPlace) -> str:
+    """Return the shared store of the hub that runs in the data folder; empty if there is none."""
+    running = HubFolder(place.data).running()
+    return "" if running is None else running.store
+
+
+def _stored(place: HubPlace) -> JetStreamStore | SQLiteStore:
+    """Return the store to export from. Raises `Failure`."""
+    if place.store is not None:
+        return make_store(place.store)
+    return SQLiteStore(stored_sessions(place).sessions, read_only=True)
+
+
 async def _export_from_hub(session: str, output: str | None, kind: str, place: HubPlace) -> None:
-    """Export from a remote hub. Owners can read the journal; every client can get a transcript."""
+    """Export from a running hub. Owners can read the journal; every client can get a transcript."""
     async with open_client(place) as client:
         info = await find_session(client, session)
         missing = _Missing()
@@ -109,18 +126,12 @@ async def run_import(
 ) -> None:
     if place.hub is not None:
         raise Failure(
-            "import works on the data folder of a hub: run it there, without --hub",
+            "import works on the data folder of a hub, or on a shared store: run it without --hub",
             Exit.USAGE,
         )
-    folder = HubFolder(place.data)
-    folder.make()
-
-    def check() -> None:
-        if shutil.disk_usage(folder.path).free < RESERVE:
-            raise StoreFull(f"too little disk space for this session in {folder.path}")
-
+    store, check = _importing(place)
     with _opened(file) as source:
-        async with SQLiteStore(folder.sessions) as store:
+        async with store:
             try:
                 record = await import_session(
                     store,
@@ -137,6 +148,23 @@ async def run_import(
                 raise Failure(f"{exists}: give it another id with --as ID") from None
     sys.stdout.write(safe_line(record.session_id) + "\n")
     _note_folder(record)
+
+
+def _importing(place: HubPlace) -> tuple[JetStreamStore | SQLiteStore, Callable[[], None]]:
+    """Return the store to import into, and a check that it has room. Raises `Failure`."""
+    if place.store is not None:
+        return make_store(place.store), lambda: None  # NATS refuses what it has no room for
+    shared = _shared_store_of(place)
+    if shared:
+        raise Failure(f"the hub keeps its sessions in {shared}: name these servers with --store", Exit.USAGE)
+    folder = HubFolder(place.data)
+    folder.make()
+
+    def check() -> None:
+        if shutil.disk_usage(folder.path).free < RESERVE:
+            raise StoreFull(f"too little disk space for this session in {folder.path}")
+
+    return SQLiteStore(folder.sessions), check
 
 
 def _note_folder(record: SessionRecord) -> None:
@@ -171,7 +199,7 @@ def _message(session: Any, named: str) -> str:
     )
 
 
-async def _find(store: SQLiteStore, named: str) -> SessionRecord:
+async def _find(store: Store, named: str) -> SessionRecord:
     exact = await store.get(named)
     if exact is not None:
         return exact

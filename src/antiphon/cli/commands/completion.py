@@ -42,7 +42,10 @@ def sessions(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
 
 def _sessions(ctx: click.Context) -> Iterable[tuple[str, str]]:
     """Yield ids and titles, the newest first: from the named hub, or from the data folder."""
-    if ctx.params.get("hub"):
+    if ctx.params.get("store"):
+        return  # to connect to it takes too long
+    running = _folder(ctx).running()
+    if ctx.params.get("hub") or (running is not None and running.store):
         yield from _from_hub(ctx.params)
         return
     from antiphon.stores import glance

@@ -69,14 +69,14 @@ class CommandGroup(HelpCommand, click.Group):
 
     def _hint(self, ctx: click.Context, name: str) -> str:
         commands = self.list_commands(ctx)
-        near = get_close_matches(name.lower(), commands, n=1, cutoff=0.5)
-        if near:
-            return f"there is no command {name!r}; did you mean {near[0]!r}?"
         if ctx.parent is None:
             from antiphon.cli.agents import known_agents
 
             if name in known_agents():
                 return f'{name} is an agent: run `antiphon prompt "TEXT" -- {name}`, or `serve -- {name}`'
+        near = get_close_matches(name.lower(), commands, n=1, cutoff=0.5)
+        if near:
+            return f"there is no command {name!r}; did you mean {near[0]!r}?"
         return f"there is no command {name!r}; the commands are {', '.join(commands)}"
 
 

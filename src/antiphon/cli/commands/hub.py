@@ -18,6 +18,7 @@ from antiphon.cli.commands.options import (
     runs,
     sessions_option,
 )
+from antiphon.cli.commands.store_options import hub_store_options
 
 
 @click.command(cls=AgentCommand, short_help="Run a hub that serves agents to many clients.")
@@ -86,6 +87,7 @@ from antiphon.cli.commands.options import (
     callback=read_versions,
     help="Require ACP 1 or 2, from all agents or from one.",
 )
+@hub_store_options
 @access_options
 @click.option("-v", "--verbose", is_flag=True, help="Also print what the agents write to stderr.")
 @runs("serve.run_serve")
@@ -101,9 +103,13 @@ def serve() -> None:
       antiphon serve -- claude
       antiphon serve --agent claude=claude-agent-acp --agent mine="./my-agent --acp"
       antiphon serve --port 0 --ready-file hub.json   any free port; hub.json has the address
+      antiphon serve --store nats://a:4222,b:4222,c:4222 --replicas 3 -- claude
 
     Clients need the token in the file `token` of the data folder. Commands on this machine read it
     automatically. On SIGTERM the hub lets running turns end, then stops the agents.
+
+    With --store, hubs on several machines keep their sessions on the same NATS servers. Tokens and the audit
+    log stay in the data folder, and each hub needs a data folder of its own.
     """
 
 

@@ -21,14 +21,28 @@ _COMPLETED = "antiphon.completed"
 """The key of a context under which the words after `--` are, while a shell completes them."""
 
 
+class StorePlace(NamedTuple):
+    """A shared store, as the options name it."""
+
+    servers: str
+    """As given: it may have a password."""
+    name: str
+    credentials: str | None
+    ca: str | None
+    replicas: int = 1
+    lease: float = 10.0
+
+
 class HubPlace(NamedTuple):
-    """Where a command finds its hub."""
+    """Where a command finds its hub, or its sessions."""
 
     hub: str | None = None
     """`HOST:PORT` or an address; without it, the hub that runs in the data folder."""
     token: str | None = None
     data: str | None = None
     """The data folder; without it, the platform's default."""
+    store: StorePlace | None = None
+    """A shared store, on which the command works without a hub."""
 
 
 class AgentCommand(HelpCommand):

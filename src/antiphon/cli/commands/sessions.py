@@ -9,7 +9,8 @@ import click
 
 from antiphon.cli.commands import completion
 from antiphon.cli.commands.help import CommandGroup
-from antiphon.cli.commands.options import hub_options, runs
+from antiphon.cli.commands.options import runs
+from antiphon.cli.commands.store_options import place_options
 
 session_argument = click.argument("session", shell_complete=completion.sessions)
 
@@ -30,7 +31,7 @@ def sessions() -> None:
 
 @sessions.command("list", short_help="List the sessions, the newest first.")
 @click.option("--json", is_flag=True, help="Print one JSON object per session and line.")
-@hub_options
+@place_options
 @runs("sessions.run_list")
 def list_sessions() -> None:
     """List the sessions, the newest first: id, time, agent, state, clients, title and folder.
@@ -45,7 +46,7 @@ def list_sessions() -> None:
 
 @sessions.command(short_help="Print the conversation of a session.")
 @session_argument
-@hub_options
+@place_options
 @runs("sessions.run_show")
 def show() -> None:
     """Print the messages and tool calls of a session, and its turns with the requests that they answer.
@@ -60,7 +61,7 @@ def show() -> None:
 @sessions.command(short_help="Change the title of a session.")
 @session_argument
 @click.argument("title")
-@hub_options
+@place_options
 @runs("sessions.run_rename")
 def rename() -> None:
     """Change the title of a session.
@@ -74,7 +75,7 @@ def rename() -> None:
 @sessions.command(short_help="Delete a session.")
 @session_argument
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@hub_options
+@place_options
 @click.pass_context
 def delete(ctx: click.Context, /, session: str, yes: bool, **given: Any) -> None:
     """Delete a session and its whole conversation.
@@ -101,7 +102,7 @@ def delete(ctx: click.Context, /, session: str, yes: bool, **given: Any) -> None
     type=click.Choice(["antiphon", "markdown", "html"]),
     help="antiphon: a file to import. markdown, html: a transcript to read.",
 )
-@hub_options
+@place_options
 @runs("transfer.run_export")
 def export() -> None:
     """Write a session to one file, to import it elsewhere or to read it.
@@ -138,7 +139,7 @@ def export() -> None:
     is_flag=True,
     help="If the session was damaged when it was exported, import the part before the damage.",
 )
-@hub_options
+@place_options
 @runs("transfer.run_import")
 def import_() -> None:
     """Import a session from an exported file and print its id.
@@ -158,7 +159,7 @@ def import_() -> None:
 @sessions.command(short_help="Start a session that continues from another one.")
 @session_argument
 @click.option("--at", metavar="MESSAGE", help="The id of the message after which it continues.")
-@hub_options
+@place_options
 @runs("transfer.run_fork")
 def fork() -> None:
     """Start a new session that continues from another one, and print its id.
