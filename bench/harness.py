@@ -78,8 +78,30 @@ class Figure(Barred):
         return list(values[self.measurement])
 
 
+@dataclass(frozen=True)
+class Worst(Barred):
+    """The one of several ratios that is furthest from the bar: the lowest, or the highest with `at_most`."""
+
+    key: str
+    ratios: Sequence[Ratio]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(part for ratio in self.ratios for part in ratio.parts)
+
+    def of(self, values: Mapping[str, Sequence[float]]) -> list[float]:
+        found = [ratio.of(values) for ratio in self.ratios]
+        if not all(found):
+            return []
+        return (min if self.at_most is None else max)(found, key=statistics.median)
+
+
 def run_group(
-    group: str, measurements: Sequence[Measurement], ratios: Sequence[Ratio | Figure], *, rounds: int
+    group: str,
+    measurements: Sequence[Measurement],
+    ratios: Sequence[Ratio | Figure | Worst],
+    *,
+    rounds: int,
 ) -> dict[str, float | None]:
     """Measure, print the tables, write `bench/results/GROUP.json`; returns the ratios and figures."""
     values: dict[str, list[float]] = {measurement.name: [] for measurement in measurements}

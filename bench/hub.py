@@ -43,7 +43,7 @@ from typing import Any, NamedTuple
 import psutil
 from tests.peers import install
 
-from bench.harness import Figure, Measurement, Ratio, run_group
+from bench.harness import Figure, Measurement, Ratio, Worst, run_group
 from bench.hub_readers import Client
 from bench.wire import had
 
@@ -74,13 +74,13 @@ class Target(NamedTuple):
 
 
 @contextlib.contextmanager
-def hub(*, agent: str = V2, command: Sequence[str] = ()) -> Iterator[Target]:
+def hub(*, agent: str = V2, command: Sequence[str] = (), options: Sequence[str] = ()) -> Iterator[Target]:
     behind = command or [*AGENT, *(["--v1"] if agent == V1 else [])]
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder, "ready.json")
         serve = [sys.executable, "-m", "antiphon", "serve", "--port", "0", "--data", folder]
         process = subprocess.Popen(
-            [*serve, "--ready-file", str(ready), "--", *behind],
+            [*serve, "--ready-file", str(ready), *options, "--", *behind],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -343,7 +343,7 @@ class Plan:
     def __init__(self, *, quick: bool) -> None:
         self.quick = quick
         self.measurements: list[Measurement] = []
-        self.ratios: list[Ratio | Figure] = []
+        self.ratios: list[Ratio | Figure | Worst] = []
         self._kept: dict[str, dict[str, Any]] = {}
 
     def run(self, name: str, measure: Any, figure: Any, unit: str) -> None:

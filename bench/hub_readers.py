@@ -93,7 +93,7 @@ class Client:
     def call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self.send({"jsonrpc": "2.0", "id": method, "method": method, "params": params})
         while True:
-            frame = json.loads(self._frame())
+            frame = json.loads(self.frame())
             if frame.get("id") == method:
                 if "result" not in frame:
                     raise SystemExit(f"{method}: {frame}")
@@ -106,7 +106,7 @@ class Client:
         size = bytes([0x80 | len(data)]) if len(data) < 126 else b"\xfe" + struct.pack("!H", len(data))
         self.socket.sendall(b"\x81" + size + bytes(4) + data)  # masked with zeros
 
-    def _frame(self) -> bytes:
+    def frame(self) -> bytes:
         while True:
             data = self.unread
             if len(data) >= 2:
