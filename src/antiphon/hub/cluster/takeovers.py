@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from antiphon.errors import AntiphonError
 from antiphon.hub.cluster.announcements import RELEASED, decode, releases
@@ -24,6 +25,9 @@ logger = logging.getLogger("antiphon.hub")
 
 SPREAD = 2.0
 """Seconds over which hubs spread what any of them may do."""
+AT_A_TIME = os.cpu_count() or 4
+"""How many sessions a hub takes over at a time. See docs/scale.md: one at a time takes minutes, and all at
+once starts more agents than the host can run."""
 AT_ONCE = 0.1
 """The same for hubs with clients that wait."""
 
@@ -57,9 +61,8 @@ class Takeovers:
 
     async def look(self) -> None:
         """Take over sessions that are followed here, and that are at work and have no owner."""
-        for session in self._registry.distant:
-            if is_at_work(session):
-                await self._take_over(session.id)
+        at_work = [session.id for session in self._registry.distant if is_at_work(session)]
+        await _each(at_work, self._take_over)
 
     def _released(self, hub: str, data: bytes) -> None:
         released = decode(releases, data, sender=hub)
@@ -95,20 +98,30 @@ class Takeovers:
         await asyncio.sleep(random.random() * SPREAD)
         left = [claim.session_id for claim in await self._store.owners() if claim.owner.store_id in gone]
         random.shuffle(left)
-        for session_id in left:
-            try:
-                await self._finish(session_id)
-            except AntiphonError as error:  # open in another process, or unreadable
-                logger.info("session %s of a hub that is gone is left as it is: %s", session_id, error)
+        await _each(left, self._finish)
 
     async def _finish(self, session_id: str) -> None:
         if self._registry.serving(session_id) is not None:
             return  # `look` takes care of it, or it was taken over
-        record = await self._store.get(session_id)
-        if record is None or record.state == "idle" or not await self._is_free(session_id):
-            return
-        if await self._end_cut(session_id):
-            await self._registry.take_over(session_id)
+        try:
+            record = await self._store.get(session_id)
+            if record is None or record.state == "idle" or not await self._is_free(session_id):
+                return
+            if await self._end_cut(session_id):
+                await self._registry.take_over(session_id)
+        except AntiphonError as error:  # open in another process, or unreadable
+            logger.info("session %s of a hub that is gone is left as it is: %s", session_id, error)
+
+
+async def _each(session_ids: Sequence[str], act: Callable[[str], Awaitable[None]]) -> None:
+    """Do something with many sessions, a few at a time: each may start an agent."""
+    room = asyncio.Semaphore(AT_A_TIME)
+
+    async def one(session_id: str) -> None:
+        async with room:
+            await act(session_id)
+
+    await asyncio.gather(*(one(session_id) for session_id in session_ids))
 
 
 def is_at_work(session: DistantSession) -> bool:
