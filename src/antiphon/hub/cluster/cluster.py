@@ -71,6 +71,9 @@ class Cluster:
                 return await take_over() if self.may_own(record) else None
             except SessionClaimed:
                 return None  # another hub was faster
+            except StoreError as error:
+                logger.warning("session %s cannot be taken over: %s", feed.session_id, error)
+                return None
 
         home, agent = recorded_home(record), recorded_agent(record)
         return RemoteControl(
@@ -151,22 +154,18 @@ class Cluster:
 
     async def _send(self, asked: Asked) -> Reply | None:
         session_id = asked.session_id
-        owner = self._owners.get(session_id)
-        if owner is None:
-            found = await self.store.owner(session_id)
-            owner = await self._hub_at(asked.home) if found is None else found.store_id
+        try:
+            owner = self._owners.get(session_id) or await self._find_owner(asked)
             if owner is None or owner == self.store.store_id:
                 return NOT_OWNED
             self._owners[session_id] = owner
-        try:
             reply = decode_reply(await self.store.request(owner, encode(asked), timeout=ANSWER))
         except TimeoutError:
             self._owners.pop(session_id, None)
             return None  # the reply may be lost; the owner knows the id of the operation
         except NobodyAnswers:
             self._owners.pop(session_id, None)
-            found = await self.store.owner(session_id)
-            return NOT_OWNED if found is None else None
+            return None  # it is looked for again: its lease may be gone by then
         except StoreError as error:  # NATS is away, or the owner could not read the operation
             logger.warning("operation on session %s not sent: %s", session_id, error)
             self._owners.pop(session_id, None)
@@ -174,6 +173,10 @@ class Cluster:
         if not reply.owned:
             self._owners.pop(session_id, None)
         return reply
+
+    async def _find_owner(self, asked: Asked) -> str | None:
+        found = await self.store.owner(asked.session_id)
+        return await self._hub_at(asked.home) if found is None else found.store_id
 
     async def _hub_at(self, label: str | None) -> str | None:
         """Return a hub on a host, if there is one."""
