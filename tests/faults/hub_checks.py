@@ -187,6 +187,10 @@ def check_prompts(participants: Sequence[Participant], kept: Iterable[Kept], not
             if outcome == REFUSED:
                 check(not queued[text], f"{text!r} was refused, and queued {queued[text]} times")
                 continue
+            if outcome == "cancelled" and not queued[text]:
+                # It was cancelled before it was committed anywhere; then nobody may have taken it.
+                check(not taken[text], f"{text!r} was cancelled uncommitted, and the agent took it")
+                continue
             check(queued[text] == 1, f"{text!r} was queued {queued[text]} times, and told as {outcome!r}")
             check(outcome == end or {outcome, end} <= {*CUT_SHORT}, what)
             if outcome == "end_turn":
