@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, TypeVar
 
+from antiphon.errors import RequestError
+
 logger = logging.getLogger("antiphon.server")
 
 T = TypeVar("T")
@@ -47,7 +49,8 @@ class Tasks:
 
     async def share(self, key: Hashable, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Return the result of work that is done once for all callers that ask for it meanwhile. It
-        continues if a caller is gone; a failure that no caller waits for is logged."""
+        continues if a caller is gone; a failure that no caller waits for is logged, unless it is a refusal
+        that was meant for the caller."""
         shared = self._shared.get(key)
         if shared is None:
             shared = self._shared[key] = _Shared(self._start(begin(), None))
@@ -112,5 +115,5 @@ class Tasks:
     def _shared_ended(self, key: Hashable) -> None:
         shared = self._shared.pop(key)
         failure = None if shared.task.cancelled() else shared.task.exception()
-        if failure is not None and not shared.waiting:
+        if failure is not None and not shared.waiting and not isinstance(failure, RequestError):
             logger.error("task of %s failed", self._owner, exc_info=failure)
