@@ -49,6 +49,11 @@ class PendingAnswers:
     def __bool__(self) -> bool:
         return bool(self._answered)
 
+    @property
+    def waiting(self) -> list[str]:
+        """The message ids of the prompts that are not settled."""
+        return list(self._waiting)
+
     def add(self, message_id: str, inbound: Inbound, *, taken: bool) -> asyncio.Future[None]:
         """Answer a prompt later; the future is done then. `taken`: it was accepted already.
 

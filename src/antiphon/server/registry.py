@@ -40,7 +40,7 @@ from antiphon.schema.antiphon.readers import read_meta
 from antiphon.server.access import EVERYTHING, AccessPolicy
 from antiphon.server.connection import ClientConnection, ClientInfo
 from antiphon.server.control.control import Control
-from antiphon.server.control.operations import Rename, Submit
+from antiphon.server.control.operations import Cancel, Operation, Rename, Submit, identified
 from antiphon.server.distant.elsewhere import Elsewhere, Glance
 from antiphon.server.distant.session import DistantSession
 from antiphon.server.ids import new_id
@@ -130,6 +130,8 @@ class SessionRegistry:
         self._open: dict[str, AsyncExitStack] = {}
         self._blocked: dict[str, asyncio.Event] = {}
         """The sessions that are being closed, or written to while they are not open: an open waits."""
+        self._recovering: dict[str, asyncio.Task[None]] = {}
+        """The sessions that were lost here and are about to be served again."""
         self._begin_life()
 
     def _begin_life(self) -> None:
@@ -143,8 +145,15 @@ class SessionRegistry:
         return self._sessions.get(session_id)
 
     def serving(self, session_id: str) -> AnySession | None:
-        """Return a session that is open here, wherever it is worked on."""
-        return self._sessions.get(session_id) or self._distant.get(session_id)
+        """Return a session that is open here, wherever it is worked on. While it is being taken over, it is
+        the distant one, which its clients follow."""
+        return self._distant.get(session_id) or self._sessions.get(session_id)
+
+    async def served(self, session_id: str) -> AnySession | None:
+        """Return a session that is open here. One that was lost is waited for until it is served again."""
+        while (recovering := self._recovering.get(session_id)) is not None:
+            await asyncio.wait([recovering])
+        return self.serving(session_id)
 
     @property
     def sessions(self) -> list[ServedSession]:
@@ -247,13 +256,28 @@ class SessionRegistry:
             failed=partial(self._failed, session),
         )
         self.changed(session.id)
-        await session.worker.open()
+        try:
+            await session.worker.open()
+        except BaseException:
+            del self._sessions[session.id], self._open[session.id]
+            session.gone = True
+            await stack.aclose()
+            raise
         return session
 
     def _failed(self, session: ServedSession) -> None:
         """Put a session away whose store has failed, or whose claim another server has; it can be opened
         again later."""
-        self._ends.start_soon(self.release(session) if self._elsewhere is None else self._recover(session))
+        if self._elsewhere is None:
+            self._ends.start_soon(self.release(session))
+            return
+        task = self._recovering[session.id] = self._ends.start_soon(self._recover(session))
+
+        def recovered(_: object) -> None:
+            if self._recovering.get(session.id) is task:
+                del self._recovering[session.id]
+
+        task.add_done_callback(recovered)
 
     # --- opening -----------------------------------------------------------------------------------
 
@@ -359,6 +383,10 @@ class SessionRegistry:
             return distant
         self._elsewhere.taken_over(session_id)
         session = await self._serve(live, None)
+        if session.live.failed:
+            if distant is None:
+                raise StoreError(f"session {session_id} was lost while it was taken over")
+            return distant
         if distant is not None:
             await self._replace(distant, session)
         session.worker.advance()
@@ -373,7 +401,6 @@ class SessionRegistry:
     async def _recover(self, failed: ServedSession) -> None:
         """Serve a session again, from its journal, that could not be worked on here any more. Its clients
         stay attached."""
-        voices = failed.attached()
         await self.release(failed)
         with suppress(TimeoutError):
             async with asyncio.timeout(MOVE_WAIT):
@@ -386,15 +413,21 @@ class SessionRegistry:
                     except SessionUnknown:
                         return
                     await asyncio.sleep(RETRY)
-                self._move(voices, session)
+                self._move(failed.attached(), session)
                 self._starts.start_soon(self._submit_again(failed, _advanced(session)))
 
     async def _submit_again(self, failed: ServedSession, session: AnySession) -> None:
         """Submit the prompts again that clients wait for and that were not committed. Those that were are
         known by their ids."""
-        for message_id, client in tuple(failed.prompters.items()):
-            entry, voice = failed.fold.prompts.get(message_id), client.voices.get(session.id)
-            if entry is None or voice is None or session.fold.prompts.get(message_id) is not None:
+        waiting = [
+            (client, voice, message_id)
+            for client in failed.clients()
+            for voice in [client.voices[failed.id]]
+            for message_id in voice.pending.waiting
+        ]
+        for client, voice, message_id in waiting:
+            entry = failed.fold.prompts.get(message_id)
+            if entry is None or session.fold.prompts.get(message_id) is not None:
                 continue
             if entry.settled:  # it was cancelled, and neither that nor the prompt was committed
                 voice.pending.refused(message_id, RequestCancelled().to_wire())
@@ -409,9 +442,42 @@ class SessionRegistry:
                 request_id=entry.request_id,
             )
             try:
-                await session.control.perform(asked, client.policy)
+                await self.perform(session, asked, client.policy)
             except AntiphonError as error:
                 voice.pending.refused(message_id, error.to_wire(), withdrawn=True)
+
+    async def perform(
+        self, session: AnySession, operation: Operation, policy: AccessPolicy = EVERYTHING
+    ) -> Any:
+        """Perform an operation on a session. If the session is lost here meanwhile, perform it where it is
+        served then; the operation is known by its id, so it is done once."""
+        if self._elsewhere is None:
+            return await session.control.perform(operation, policy)
+        operation, loop = identified(operation), asyncio.get_running_loop()
+        until = loop.time() + MOVE_WAIT
+        while True:
+            try:
+                return await session.control.perform(operation, policy)
+            except StoreError:
+                served = await self.served(session.id)
+                if served is None or served is session or loop.time() >= until:
+                    raise
+                session = served
+
+    def cancel(self, session_id: str, operation: Cancel, policy: AccessPolicy = EVERYTHING) -> None:
+        """Cancel, after what was asked of the session before; in one that is lost here, once it is served
+        again."""
+        session = self.serving(session_id)
+        if session is not None and not session.feed.failed:
+            session.control.cancel(operation, policy)
+        elif session_id in self._recovering:
+            self._starts.start_soon(self._cancel_later(session_id, operation, policy))
+
+    async def _cancel_later(self, session_id: str, operation: Cancel, policy: AccessPolicy) -> None:
+        session = await self.served(session_id)
+        if session is not None:
+            with suppress(AntiphonError):  # a notification is not answered
+                await self.perform(session, operation, policy)
 
     async def _replace(self, distant: DistantSession, session: ServedSession) -> None:
         self._distant.pop(distant.id, None)
@@ -466,7 +532,7 @@ class SessionRegistry:
                 await choose_title(live, title)
         else:
             session = await self.open(session_id)
-            await session.control.perform(Rename(title=title), policy)
+            await self.perform(session, Rename(title=title), policy)
 
     @contextmanager
     def _block(self, session_id: str) -> Iterator[None]:

@@ -12,6 +12,7 @@ from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.server.authentication import Logins
 from antiphon.server.connection import ClientConnection
+from antiphon.server.control.operations import Operation
 from antiphon.server.offer import Offer
 from antiphon.server.providers import Provider
 from antiphon.server.registry import AnySession, SessionRegistry
@@ -74,6 +75,16 @@ class Request(Struct, frozen=True):
         """Answer now, in the order of what is sent; the result of the handler is then not sent."""
         self.client.wire.answer(self.inbound, result)
 
-    def attached(self, session_id: str) -> tuple[AttachmentWriter, AnySession]:
-        """Return the client's attachment to a session, and the session. Raises `ResourceNotFound`."""
+    async def attached(self, session_id: str) -> tuple[AttachmentWriter, AnySession]:
+        """Return the client's attachment to a session, and the session. Raises `ResourceNotFound`. Waits only
+        for a session that was lost here and is about to be served again."""
+        await self.registry.served(session_id)
+        return self.attachment(session_id)
+
+    def attachment(self, session_id: str) -> tuple[AttachmentWriter, AnySession]:
+        """Return the client's attachment to a session as it is served now, as `attached` does."""
         return self.registry.attached(self.client, session_id)
+
+    async def perform(self, session: AnySession, operation: Operation) -> Any:
+        """Perform what the client asks of a session, wherever that is worked on."""
+        return await self.registry.perform(session, operation, self.client.policy)

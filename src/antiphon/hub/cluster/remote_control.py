@@ -74,7 +74,7 @@ class RemoteControl:
         asked = Asked(
             id=new_id("op"),
             session_id=self._feed.session_id,
-            operation=_identified(operation),
+            operation=op.identified(operation),
             credential=policy.credential,
             label=self._label,
         )
@@ -166,10 +166,3 @@ class RemoteControl:
 
 async def _never() -> None:
     raise LookupError
-
-
-def _identified(operation: op.Operation) -> op.Operation:
-    """Give an operation an id, so that it is done once whichever hub does it. A prompt has its message id."""
-    if isinstance(operation, op.Submit) or getattr(operation, "operation_id", "") is not None:
-        return operation
-    return structs.replace(operation, operation_id=new_id("op"))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from antiphon.engine.configuration import Value, find_option, takes
 from antiphon.engine.events import AnyBody, PromptQueued, Updated
 from antiphon.engine.prompts import Outcome
 from antiphon.engine.session import Session
-from antiphon.errors import Forbidden, InvalidParams, LocalError, RequestError, ResourceNotFound
+from antiphon.errors import Forbidden, InvalidParams, LocalError, RequestError, ResourceNotFound, StoreError
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
@@ -131,12 +132,16 @@ class SessionControl:
             self._emit(outcome.events)
             if outcome.events and outcome.entry is not None:
                 self._worker.queued(outcome.entry)
+            if outcome.refusal is not None and not asked.held:
+                await self._durable()  # the refusal may rest on what is not committed yet (invariant 1)
             message_id = _accepted_id(outcome)
         else:
             message_id = asked.message_id  # asked again
         if asked.held:
             self._emit(self._fold.prompts.resume())  # to ask again is to want it, too
         self._worker.advance()
+        if not asked.held:  # no attachment answers where it is committed
+            await self._durable()
         return message_id
 
     async def _abandon(self, asked: op.Abandon, _: AccessPolicy) -> bool:
@@ -204,7 +209,8 @@ class SessionControl:
         return self._worker.cancel_terminal(asked.terminal_id)
 
     def answer(self, question_id: str, answer: Any, voice: AttachmentWriter) -> None:
-        self._questions.answer(question_id, answer, voice)
+        with suppress(StoreError):  # the question expires with the agent: another server has the session
+            self._questions.answer(question_id, answer, voice)
 
     async def _answer_question(self, asked: op.AnswerQuestion, _: AccessPolicy) -> None:
         self._questions.answer_by_id(asked)

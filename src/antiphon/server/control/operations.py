@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from antiphon.engine.configuration import Value
 from antiphon.engine.events import NOTHING, RequestId
@@ -16,6 +16,7 @@ from antiphon.engine.transcript import MessageType
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.antiphon.messages import AnnotationKind
 from antiphon.schema.antiphon.prompts import Delivery
+from antiphon.server.ids import new_id
 
 
 class Submit(Struct, frozen=True, kw_only=True, tag="submit"):
@@ -164,3 +165,11 @@ Operation: TypeAlias = (
     | Close
     | CallAgent
 )
+
+
+def identified(operation: Operation) -> Operation:
+    """Give an operation an id, so that it is done once whichever server does it. A prompt has its message
+    id."""
+    if isinstance(operation, Submit) or getattr(operation, "operation_id", "") is not None:
+        return operation
+    return structs.replace(operation, operation_id=new_id("op"))

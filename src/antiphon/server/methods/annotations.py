@@ -14,7 +14,7 @@ from antiphon.server.request import Request
 
 async def annotate(request: Request) -> wire.AnnotateResponse:
     params: wire.AnnotateRequest = request.params
-    voice, session = request.attached(params.session_id)
+    voice, session = await request.attached(params.session_id)
     message_id, role = params.message_id, None if params.role is None else MessageType(params.role)
     named = voice.writer.original_of(message_id)
     if named is not None and role in (None, named[0]):
@@ -27,18 +27,16 @@ async def annotate(request: Request) -> wire.AnnotateResponse:
         by=_who(request, voice, params.by),
         operation_id=params.operation_id,
     )
-    annotation_id = await session.control.perform(asked, request.client.policy)
+    annotation_id = await request.perform(session, asked)
     return wire.AnnotateResponse(annotation_id=annotation_id)
 
 
 async def remove(request: Request) -> Done:
     params: wire.RemoveAnnotationRequest = request.params
-    voice, session = request.attached(params.session_id)
+    voice, session = await request.attached(params.session_id)
     by = _who(request, voice, params.by)
-    await session.control.perform(
-        RemoveAnnotation(annotation_id=params.annotation_id, by=by, operation_id=params.operation_id),
-        request.client.policy,
-    )
+    asked = RemoveAnnotation(annotation_id=params.annotation_id, by=by, operation_id=params.operation_id)
+    await request.perform(session, asked)
     return Done()
 
 

@@ -19,21 +19,19 @@ from antiphon.server.request import Request
 async def answer(request: Request) -> Done:
     client = request.client
     params: AnswerRequest = request.params
-    session = request.registry.serving(params.session_id)
+    session = await request.registry.served(params.session_id)
     question = None if session is None else session.fold.questions.get(params.question_id)
     if session is None or question is None:
         raise unknown_question()
     if not client.policy.answers(session, question, client_id=client.client_id):
         raise Forbidden
     voice = client.voices.get(session.id)
-    await session.control.perform(
-        AnswerQuestion(
-            question_id=question.question_id,
-            result=Raw(encode(params)),
-            by=(None if voice is None else voice.who) or client.info.who,
-            credential=client.policy.credential,
-            operation_id=params.operation_id,
-        ),
-        client.policy,
+    asked = AnswerQuestion(
+        question_id=question.question_id,
+        result=Raw(encode(params)),
+        by=(None if voice is None else voice.who) or client.info.who,
+        credential=client.policy.credential,
+        operation_id=params.operation_id,
     )
+    await request.perform(session, asked)
     return Done()

@@ -22,10 +22,10 @@ async def set_option(request: Request) -> Any:
     params = request.params
     if isinstance(params, dict):
         raise InvalidParams("a value is of type `id` or `boolean`")  # CONF-V2-02
-    _, session = request.attached(params.session_id)
+    _, session = await request.attached(params.session_id)
     await _set(request, session, upward.set_config_option(params) if request.client.v1 else params)
     options = await _as_written(request, session)
-    voice, _ = request.attached(session.id)
+    voice, _ = await request.attached(session.id)
     result = voice.writer.configured(v2.SetSessionConfigOptionResponse(config_options=options))
     request.answer(result)
     return result
@@ -42,25 +42,23 @@ async def set_model(request: Request) -> Any:
 
 
 async def _set_v1(request: Request, upgrade: Callable[[Any, list[v2.SessionConfigOption]], Wanted]) -> None:
-    _, session = request.attached(request.params.session_id)
+    _, session = await request.attached(request.params.session_id)
     await _set(request, session, upgrade(request.params, options_of(session.fold)))
     await _as_written(request, session)
 
 
 async def _set(request: Request, session: AnySession, wanted: Wanted) -> None:
-    await session.control.perform(
-        Configure(option_id=wanted.config_id, value=wanted.value, meta=without_ours(wanted.meta)),
-        request.client.policy,
-    )
+    asked = Configure(option_id=wanted.config_id, value=wanted.value, meta=without_ours(wanted.meta))
+    await request.perform(session, asked)
 
 
 async def _as_written(request: Request, session: AnySession) -> list[v2.SessionConfigOption]:
     """Return the complete list, once this client has been sent all that led to it: an answer that said more
     would run ahead of the journal, and one that said less would undo what the client knows."""
     while True:
+        voice, session = await request.attached(session.id)
         options = options_of(session.fold)
         await session.feed.durable()
-        voice, _ = request.attached(session.id)
         await voice.caught_up()
         if options_of(session.fold) == options:
             return options

@@ -18,7 +18,7 @@ from antiphon.server.session import ServedSession
 
 async def call(request: Request) -> Any:
     method = request.inbound.method
-    distant = _distant(request, method)
+    distant = await _distant(request, method)
     if distant is None:
         result = await request.server.call_extension(partial(_session, request), method, request.params)
     else:
@@ -32,7 +32,7 @@ async def call(request: Request) -> Any:
 
 
 async def notified(request: Request, method: str) -> None:
-    distant = _distant(request, method)
+    distant = await _distant(request, method)
     if distant is None:
         await request.server.extension_notified(partial(_session, request), method, request.params)
     else:
@@ -43,20 +43,20 @@ async def notified(request: Request, method: str) -> None:
 def _session(request: Request) -> ServedSession | None:
     """Return the session that params name, which the client has to be attached to (RPC-25)."""
     session_id = _session_id(request)
-    session = None if session_id is None else request.attached(session_id)[1]
+    session = None if session_id is None else request.attachment(session_id)[1]
     assert not isinstance(session, DistantSession)  # its owner is asked
     return session
 
 
-def _distant(request: Request, method: str) -> DistantSession | None:
+async def _distant(request: Request, method: str) -> DistantSession | None:
     """Return the session that params name, if another server owns it and its agent is to be asked."""
     session_id = _session_id(request)
     if session_id is None or method.startswith(OWN):
         return None
-    session = request.registry.serving(session_id)
+    session = await request.registry.served(session_id)
     if not isinstance(session, DistantSession):
         return None
-    request.attached(session_id)
+    request.attachment(session_id)
     return session
 
 

@@ -28,7 +28,7 @@ async def prompt(request: Request) -> Any:
     if closing is not None:
         closing.pending.refuse(inbound, RequestCancelled().to_wire())  # SESS-41
         return None
-    voice, session = request.attached(request.params.session_id)
+    voice, session = await request.attached(request.params.session_id)
     control = session.control
     wanted = request.upgraded(upward.prompt)
     control.check_content(wanted.prompt)
@@ -52,9 +52,10 @@ async def prompt(request: Request) -> Any:
     answered = voice.prompted(message_id, inbound)
     session.prompters[message_id] = client
     try:
-        found = await control.perform(asked, client.policy)
+        found = await request.perform(session, asked)
         if found != message_id:  # another server had this operation before
             voice.pending.forget(message_id, inbound)
+            session = registry.serving(session.id) or session
             entry = session.fold.prompts.get(found)
             if entry is not None and entry.settled and await _answered_again(session, voice, entry, inbound):
                 return None
@@ -63,9 +64,9 @@ async def prompt(request: Request) -> Any:
     except asyncio.CancelledError:
         if not inbound.cancelled:
             raise  # a lost connection withdraws nothing
-        session = registry.serving(session.id) or session  # another server may own it by now
+        session = await registry.served(session.id) or session  # another server may own it by now
         abandon = Abandon(message_id=message_id, cancel_turn=client.v1)
-        if await session.control.perform(abandon, client.policy):
+        if await request.perform(session, abandon):
             raise
         # Taken already, by a v1 client: its turn is cancelled, and answered as that (PROMPT-V1-14).
         await asyncio.shield(answered)
@@ -80,15 +81,13 @@ async def prompt(request: Request) -> Any:
 def cancel(request: Request) -> None:
     params = request.params
     session = request.registry.serving(params.session_id)
-    if session is None or session.closing or not request.client.follows(params.session_id):
+    if not request.client.follows(params.session_id) or (session is not None and session.closing):
         return  # PROMPT-V2-43
-    if session.subagent_of is not None and not session.cancellable:
+    if session is not None and session.subagent_of is not None and not session.cancellable:
         return  # SUB-02
     ours = read_meta(CancelMeta, params.meta)
-    session.control.cancel(
-        Cancel(message_id=ours.message_id, operation_id=ours.operation_id, meta=without_ours(params.meta)),
-        request.client.policy,
-    )
+    asked = Cancel(message_id=ours.message_id, operation_id=ours.operation_id, meta=without_ours(params.meta))
+    request.registry.cancel(params.session_id, asked, request.client.policy)
 
 
 def mcp_message(request: Request) -> None:
@@ -97,16 +96,16 @@ def mcp_message(request: Request) -> None:
 
 async def cancel_tool_call(request: Request) -> Any:
     params = request.params
-    _, session = request.attached(params.session_id)
+    _, session = await request.attached(params.session_id)
     asked = CancelToolCall(tool_call_id=params.tool_call_id)
-    return _cancelled(await session.control.perform(asked, request.client.policy))
+    return _cancelled(await request.perform(session, asked))
 
 
 async def cancel_terminal(request: Request) -> Any:
     params = request.params
-    _, session = request.attached(params.session_id)
+    _, session = await request.attached(params.session_id)
     asked = CancelTerminal(terminal_id=params.terminal_id)
-    return _cancelled(await session.control.perform(asked, request.client.policy))
+    return _cancelled(await request.perform(session, asked))
 
 
 def _cancelled(done: bool) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from antiphon.server.request import Request
 
 async def inject(request: Request) -> wire.InjectResponse:
     params: wire.InjectRequest = request.params
-    voice, session = request.attached(params.session_id)
+    voice, session = await request.attached(params.session_id)
     control, mode = session.control, params.mode or Delivery.QUEUE
     # Only a hub leaves it to its agent.
     modes = [Delivery.QUEUE, Delivery.STEER, *([Delivery.AGENT] if control.inserts else [])]
@@ -38,50 +38,46 @@ async def inject(request: Request) -> wire.InjectResponse:
         operation_id=params.operation_id,
         sender=voice.who,
     )
-    try:
-        message_id = await control.perform(asked, request.client.policy)
-    finally:
-        await session.feed.durable()  # also before a refusal (invariant 1)
-    return wire.InjectResponse(message_id=message_id)
+    return wire.InjectResponse(message_id=await request.perform(session, asked))
 
 
 async def replace(request: Request) -> wire.InjectResponse:
     params: wire.ReplaceInjectRequest = request.params
-    _, session = request.attached(params.session_id)
+    _, session = await request.attached(params.session_id)
     asked = Edit(
         message_id=params.message_id, content=_content(params.content), operation_id=params.operation_id
     )
-    message_id = await session.control.perform(asked, request.client.policy)
+    message_id = await request.perform(session, asked)
     return wire.InjectResponse(message_id=message_id)
 
 
 async def revoke(request: Request) -> wire.Done:
     params: wire.RevokeInjectRequest = request.params
-    _, session = request.attached(params.session_id)
+    _, session = await request.attached(params.session_id)
     asked = Revoke(message_id=params.message_id, operation_id=params.operation_id)
-    await session.control.perform(asked, request.client.policy)
+    await request.perform(session, asked)
     return wire.Done()
 
 
 async def move(request: Request) -> wire.InjectResponse:
     params: wire.MoveInjectRequest = request.params
-    _, session = request.attached(params.session_id)
+    _, session = await request.attached(params.session_id)
     asked = Move(message_id=params.message_id, before=params.before, operation_id=params.operation_id)
-    message_id = await session.control.perform(asked, request.client.policy)
+    message_id = await request.perform(session, asked)
     return wire.InjectResponse(message_id=message_id)
 
 
 async def list_queue(request: Request) -> wire.ListInjectResponse:
     params: wire.ListInjectRequest = request.params
-    _, session = request.attached(params.session_id)
+    _, session = await request.attached(params.session_id)
     entries = [shown_entry(entry) for entry in session.fold.queue]
     return wire.ListInjectResponse(entries=entries, paused=session.fold.prompts.paused)
 
 
 async def resume(request: Request) -> wire.Done:
     params: wire.ResumeQueueRequest = request.params
-    _, session = request.attached(params.session_id)
-    await session.control.perform(ResumeQueue(operation_id=params.operation_id), request.client.policy)
+    _, session = await request.attached(params.session_id)
+    await request.perform(session, ResumeQueue(operation_id=params.operation_id))
     return wire.Done()
 
 
