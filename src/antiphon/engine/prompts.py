@@ -7,7 +7,7 @@ rejected. It can be edited, moved and withdrawn until it is accepted.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Raw
@@ -34,7 +34,8 @@ _NO_CONTENT = Raw(b"[]")
 
 
 class Entry(Wire, frozen=True, kw_only=True):
-    """A prompt and its outcome. A settled one keeps no content."""
+    """A prompt and its outcome. A settled one keeps no content; an accepted one keeps it until its
+    turn ends, so that its message can still be shown."""
 
     message_id: str
     raw_content: Raw
@@ -218,11 +219,19 @@ class Prompts:
         accepted = e.PromptAccepted(message_id=message_id, became=became, agent_id=agent_id)
         bodies: tuple[AnyBody, ...] = (accepted,)
         if echo and entry is not None:
-            shown = encode(message_id if became is None else became)
-            raw = b'{"sessionUpdate":"user_message","messageId":%b,"content":%b%b}'
-            signed = raw % (shown, bytes(entry.raw_content), _signature(entry))
-            bodies = (*bodies, Updated(raw=Raw(signed)))  # PROMPT-V2-04
+            bodies = (*bodies, _user_message(replace(entry, became=became)))  # PROMPT-V2-04
         return self._act(Action.ACCEPT, message_id, *bodies)
+
+    def messages(self, *, shown: Callable[[str], bool]) -> list[Updated]:
+        """Return the messages of the prompts of the open turn that are not `shown`: they were left to the
+        upstream agent, which did not come to send them."""
+        return [
+            _user_message(entry)
+            for entry in self._entries.values()
+            if entry.state is PromptState.ACCEPTED
+            and entry.raw_content != _NO_CONTENT
+            and not shown(entry.became or entry.message_id)
+        ]
 
     def reject(self, message_id: str, error: ErrorObject) -> Outcome:
         """Refuse a prompt; its sender gets the error (PROMPT-V2-55)."""
@@ -312,7 +321,9 @@ class Prompts:
         taken = frozenset(turn.prompts)
         for entry in tuple(self._entries.values()) if taken else ():
             if (entry.became or entry.message_id) in taken:
-                self._change(entry.message_id, stop_reason=turn.stop_reason, error=error)
+                self._change(
+                    entry.message_id, stop_reason=turn.stop_reason, error=error, raw_content=_NO_CONTENT
+                )
 
     def _allows(self, action: Action, message_id: str) -> bool:
         entry = self._entries.get(message_id)
@@ -326,7 +337,9 @@ class Prompts:
         """Take a prompt out of the queue, and forget the oldest settled one if there are too many."""
         waiting = self._sent if message_id in self._sent else self._order
         waiting.remove(message_id)
-        self._change(message_id, state=state, raw_content=_NO_CONTENT, meta=None, settled=seq)
+        self._change(message_id, state=state, meta=None, settled=seq)
+        if state is not PromptState.ACCEPTED:
+            self._change(message_id, raw_content=_NO_CONTENT)
         self._settled.append(message_id)
         if len(self._settled) > REMEMBERED:
             forgotten = self._entries.pop(self._settled.popleft())
@@ -364,6 +377,12 @@ def _entry(body: e.PromptQueued) -> Entry:
         meta=body.meta,
         request_id=body.request_id,
     )
+
+
+def _user_message(entry: Entry) -> Updated:
+    shown = encode(entry.became or entry.message_id)
+    raw = b'{"sessionUpdate":"user_message","messageId":%b,"content":%b%b}'
+    return Updated(raw=Raw(raw % (shown, bytes(entry.raw_content), _signature(entry))))
 
 
 def _signature(entry: Entry) -> bytes:

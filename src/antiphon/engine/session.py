@@ -91,7 +91,8 @@ class Session(SessionFold):
     def interrupt(self, *, attended: bool = False, cancelled: bool = False) -> tuple[AnyBody, ...]:
         """Interrupt the open turn, because the agent is gone or this process was restarted: its tool calls
         and compactions fail, its terminals exit, every question expires, and prompts that were sent and not
-        answered are rejected. Queued prompts stay, and the queue pauses.
+        answered are rejected. Messages of accepted prompts are shown that were left to the agent. Queued
+        prompts stay, and the queue pauses.
 
         attended: only the agent is gone; clients still wait for their held prompts, and the queue continues
         if there are any, or if nothing was interrupted
@@ -99,7 +100,10 @@ class Session(SessionFold):
         """
         cut = self.turn is not None or self.turns.due or bool(self.prompts.sent)
         goes_on = attended and (not cut or any(entry.held for entry in self.prompts.queued))
-        bodies: list[AnyBody] = [
+        bodies: list[AnyBody] = list(
+            self.prompts.messages(shown=lambda id: self.message(MessageType.USER, id) is not None)
+        )
+        bodies += [
             body
             for entry in self.prompts.sent
             for body in self.prompts.reject(entry.message_id, _CANCELLED if cancelled else _REJECTED).events
