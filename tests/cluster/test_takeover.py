@@ -119,6 +119,26 @@ async def test_a_paused_owner_passes_on_what_its_clients_ask_when_it_comes_back(
         assert await stand.owner(session_id) is b
 
 
+async def test_a_paused_owner_passes_on_changes_of_the_queue_when_it_comes_back(stand: Stand) -> None:
+    a, b, _ = stand.hubs
+    async with members((a, "v2"), (b, "v2")) as (session_id, there):
+        queue = there[0].sessions[session_id].queue
+        a.pause()
+        asked = [
+            asyncio.ensure_future(queue.add("say what was added")),
+            asyncio.ensure_future(queue.resume()),
+        ]
+        there[1].prompt(session_id, "say in a pause", cancel_after=None)
+        await there[1].finish()
+        a.go_on()
+        await asyncio.gather(*asked)
+        for each in there:
+            await says(each.sessions[session_id], "heard say what was added")
+        kept = await agree(stand, session_id, there)
+        assert kept.queued["say what was added"] == 1
+        assert stand.heard_by_agents().count("say what was added") == 1
+
+
 async def test_an_owner_that_is_stopped_ends_its_turn_and_hands_the_session_over(stand: Stand) -> None:
     a, b, c = stand.hubs
     async with members((b, "v2"), (c, "v2")) as (session_id, there):
