@@ -259,9 +259,10 @@ class SessionRegistry:
         try:
             await session.worker.open()
         except BaseException:
-            del self._sessions[session.id], self._open[session.id]
-            session.gone = True
-            await stack.aclose()
+            if self._sessions.get(session.id) is session:
+                del self._sessions[session.id], self._open[session.id]
+                session.gone = True
+                await stack.aclose()
             raise
         return session
 
@@ -651,7 +652,7 @@ class SessionRegistry:
 
     async def close_if_open(self, session_id: str, policy: AccessPolicy = EVERYTHING) -> None:
         """Close a session, wherever it is open."""
-        session = self.serving(session_id)
+        session = self.find(session_id) or self.serving(session_id)
         if isinstance(session, ServedSession):
             await self.close(session)
         elif self._elsewhere is not None:
