@@ -77,8 +77,9 @@ class ClusterHub:
 
 
 class Stand:
-    def __init__(self, folder: Path, *, agent: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, *, agent: Sequence[str] = (), lease: int = LEASE) -> None:
         self.folder = folder
+        self._lease = lease
         (folder / "nats").mkdir()
         self.nats = NatsCluster(folder / "nats")
         self.agent_file = folder / "agent.db"
@@ -90,7 +91,7 @@ class Stand:
     def _hub(self, name: str, *arguments: str) -> ClusterHub:
         proxy = NatsProxy([server.port for server in self.nats.servers])
         self._proxies.append(proxy)
-        where = ["--replicas", "3", "--lease", str(LEASE), *arguments]
+        where = ["--replicas", "3", "--lease", str(self._lease), *arguments]
         return ClusterHub(self.folder / name, proxy, [*where, "--", *self._agent])
 
     @asynccontextmanager
@@ -114,6 +115,11 @@ class Stand:
             server.ensure()
         for hub in self.hubs:
             await hub.heal()
+        async with self.store() as store, asyncio.timeout(DEADLINE):
+            while True:  # a hub without a lease may lose what it begins
+                if len(await store.peers()) >= len(self.hubs):
+                    return
+                await asyncio.sleep(0.05)
 
     async def stop(self) -> None:
         await self.heal()
@@ -133,7 +139,7 @@ class Stand:
     @asynccontextmanager
     async def store(self) -> AsyncIterator[JetStreamStore]:
         """A store like that of the hubs."""
-        options = JetStreamOptions(replicas=3, lease=LEASE)
+        options = JetStreamOptions(replicas=3, lease=self._lease)
         async with JetStreamStore(self.nats.address, options) as store:
             yield store
 

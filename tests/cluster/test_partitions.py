@@ -80,7 +80,8 @@ async def _journal_leader(stand: Stand) -> str:
 
 
 @pytest.mark.parametrize("who", ["any", "leader"])
-async def test_a_nats_server_that_dies_in_a_turn_is_not_noticed(stand: Stand, who: str) -> None:
+async def test_a_nats_server_that_dies_in_a_turn_is_not_noticed(patient_stand: Stand, who: str) -> None:
+    stand = patient_stand
     a, b, c = stand.hubs
     async with members((a, "v2"), (b, "v1"), (c, "v2")) as (session_id, there):
         await _busy(session_id, there, f"nats {who}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
+import secrets
 import shutil
 import signal
 import socket
@@ -26,7 +26,7 @@ def free_ports(count: int) -> list[int]:
         while len(sockets) < count:
             each = socket.socket()
             try:
-                each.bind(("127.0.0.1", random.randint(20_000, 32_000)))
+                each.bind(("127.0.0.1", 20_000 + secrets.randbelow(12_000)))
                 sockets.append(each)
             except OSError:
                 each.close()

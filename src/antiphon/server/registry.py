@@ -27,6 +27,7 @@ from antiphon.errors import (
     ResourceNotFound,
     SessionClaimed,
     SessionUnknown,
+    StaleWriter,
     StoreError,
     TooLarge,
 )
@@ -558,7 +559,12 @@ class SessionRegistry:
         if params.system_prompt is not None:
             session.system_prompt = params.system_prompt
         roots = RecordPatch(additional_directories=session.additional_directories)
-        await self.store.update(session.id, roots)
+        try:
+            await self.store.update(session.id, roots)
+        except StaleWriter:
+            if self._elsewhere is None:
+                raise
+            logger.info("session %s was lost while it was set up", session.id)
 
     # --- attachments -------------------------------------------------------------------------------
 

@@ -52,6 +52,8 @@ async def _reopen(request: Request, params: v2.ResumeSessionRequest, *, loaded: 
         await cursor.check(session, registry.store)
     if client.policy.acts:
         await registry.set_up(session, params)
+        if session.gone and not voice.pinned:  # another server was faster
+            session = await registry.open(session.id)
     elif isinstance(session, ServedSession) and not session.additional_directories:
         session.restore_directories()
     return await join(request, session, voice, history=history, cursor=cursor, loaded=loaded)
