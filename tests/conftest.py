@@ -39,3 +39,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if os.environ.get("ANTIPHON_NO_SKIPS") and reporter is not None and reporter.stats.get("skipped"):
         reporter.write_line("ANTIPHON_NO_SKIPS is set and tests were skipped: see the summary.", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+WAITING = ("tests/cluster/", "tests/stores/", "tests/peers/")
+"""Tests that wait for servers, leases and real agents more than they compute."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that wait: others compute meanwhile. At the end they would be alone."""
+    items.sort(key=lambda item: not item.nodeid.startswith(WAITING))

@@ -1,7 +1,8 @@
 """`make fuzz MINUTES=n`, or `python -m tests.fuzz --minutes N [--target T] [--seed S]`.
 
-Divides CPU minutes among the targets, and runs as many of them at a time as there are processors. A crash
-writes its input to a file, says how to run it again, and ends its target; the exit code is then 1.
+Divides CPU minutes among the targets, and runs as many of them at a time as there are processors. Those that
+speak to sockets wait most of the time, so several processes share the minutes of each, beside the others. A
+crash writes its input to a file, says how to run it again, and ends its process; the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.fuzz.running import FOUND, TARGETS, Crash, Tally, current_input, fuzz, target
+
+WAITING = ("http", "websocket")
+TOGETHER = 6
+"""Processes of each target that waits for a hub to be silent."""
 
 
 def main() -> int:
@@ -37,9 +42,16 @@ def main() -> int:
     if len(names) == 1:
         return run_one(names[0], given.minutes, number)
     share = given.minutes / len(names)
-    with ThreadPoolExecutor(given.jobs) as jobs:
-        codes = list(jobs.map(lambda name: run_apart(name, share, number), names))
-    crashed = [name for name, code in zip(names, codes, strict=True) if code]
+    waiting = [name for name in names if name in WAITING for _ in range(TOGETHER)]
+    computing = [name for name in names if name not in WAITING]
+    with ThreadPoolExecutor(len(waiting) or 1) as beside, ThreadPoolExecutor(given.jobs) as jobs:
+        parts = [
+            beside.submit(run_apart, name, share / TOGETHER, number + part)
+            for part, name in enumerate(waiting)
+        ]
+        parts += [jobs.submit(run_apart, name, share, number) for name in computing]
+        codes = [part.result() for part in parts]
+    crashed = sorted({name for name, code in zip([*waiting, *computing], codes, strict=True) if code})
     print(f"crashed: {', '.join(crashed)}" if crashed else f"no crash in {given.minutes:g} CPU minutes")
     return 1 if crashed else 0
 
