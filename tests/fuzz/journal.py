@@ -70,7 +70,7 @@ def opened() -> Iterator[Check]:
 
         def check(data: bytes) -> str:
             for left in Path(folder).glob("s.db*"):
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
+                shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
             path.touch(mode=0o600)
             path.write_bytes(_damaged(content, data))
             only_batches = _damage_batches(path, data)
