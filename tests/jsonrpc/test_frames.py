@@ -205,3 +205,11 @@ def test_no_frame_we_write_holds_a_newline(value) -> None:
     ):
         assert b"\n" not in frame
         assert isinstance(json.loads(frame), dict)
+
+
+def test_a_malformed_error_can_be_written_again_however_deep_it_is() -> None:
+    for depth in (3, 125, 126, 127):
+        error = b'{"a":' * depth + b"1" + b"}" * depth
+        read = frames.decode(b'{"jsonrpc":"2.0","id":7,"error":%b}' % error)
+        assert isinstance(read, frames.Failure)
+        assert frames.decode(frames.encode_failure(read.id, read.error)) == read, depth

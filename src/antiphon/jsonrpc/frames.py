@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from antiphon.errors import ErrorObject, InvalidRequest, ParseError
+from antiphon.errors import ErrorObject, InvalidRequest, ParseError, TooDeep
 from antiphon.jsonrpc.structure import FLAT, check_structure
 
 RequestId = str | int | float | None
@@ -139,10 +139,12 @@ def _response(envelope: _Envelope) -> Frame | MalformedResponse:
 
 
 def _malformed_error(raw: Raw) -> ErrorObject:
-    """Return the error for a response whose `error` is malformed; `data` has that, if it can be decoded."""
+    """Return the error for a response whose `error` is malformed; `data` has that, if it can be decoded and
+    written again: there it is one level deeper."""
     try:
+        check_structure(b"[[%b]]" % bytes(raw))
         return ErrorObject(-32603, "Malformed error", _anything.decode(raw))
-    except msgspec.MsgspecError:  # such as a number that is out of range
+    except (msgspec.MsgspecError, TooDeep):  # such as a number that is out of range
         return ErrorObject(-32603, "Malformed error")
 
 
