@@ -1,6 +1,6 @@
 """What sessions, claims, followers and clients cost on a cluster: `python -m bench.cluster_costs [--quick]`.
 
-Real servers (`nats-server`), the store as hubs use it, one machine. Each part runs in a process of its own,
+Real servers (`nats-server`), the store as hubs use it, one machine. Each part runs in a separate process,
 so that the memory and the CPU time of a process are those of that part. The costs are printed, and written
 as JSON for `make sim-scale`: `--write FILE`, by default `tools/scale/costs.json`.
 """

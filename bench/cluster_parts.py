@@ -112,7 +112,7 @@ def running(count: int) -> Iterator[tuple[Servers, list[NatsServer]]]:
 
 
 def alone(part: Callable[..., Coroutine[Any, Any, Costs]], *arguments: Any) -> Costs:
-    """Run a part in a process of its own."""
+    """Run one part of the measurement in a separate process."""
     with ProcessPoolExecutor(1, mp_context=CONTEXT) as pool:
         return pool.submit(_run, part, *arguments).result()
 
@@ -170,7 +170,7 @@ async def timed(numbers: range, act: Callable[[int], Awaitable[object]]) -> floa
 
 async def create(store: JetStreamStore, numbers: range) -> None:
     async def make(n: int) -> None:
-        cwd = f"/work/project-{n % 97}"
+        cwd = f"/projects/{n % 97}"
         record = SessionRecord(session_id=session(n), cwd=cwd, created_at=n, updated_at=n)
         await store.create(record, batch=batch(1, 1))
 

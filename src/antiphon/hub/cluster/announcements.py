@@ -70,7 +70,7 @@ class Released(Struct, frozen=True, kw_only=True):
 
 
 def answers_to(hub: str) -> str:
-    """Return the topic under which one hub is told something."""
+    """Return the topic of messages to one hub."""
     return f"{SESSIONS}-{hub}"
 
 

@@ -141,8 +141,8 @@ class Cluster:
     # --- asking owners -------------------------------------------------------------------------------
 
     async def send(self, asked: Asked) -> Reply | None:
-        """Send an operation to the owner of its session. Returns `None` if the owner does not answer, and a
-        reply that is not `owned` if there is none."""
+        """Send an operation to the owner of its session. Returns `None` if the owner does not answer, and
+        `NOT_OWNED` if the session has no owner."""
         reply = await self._send(asked)
         if reply is None:
             self.forwarded["unanswered"] += 1
@@ -187,12 +187,12 @@ class Cluster:
 
 
 def _info(about: Mapping[str, Any], sessions: int, *, you: bool = False) -> HubInfo:
-    told = HubAbout.read(about)
+    known = HubAbout.read(about)
     return HubInfo(
-        label=told.label,
-        address=told.address or None,
-        version=told.version or None,
+        label=known.label,
+        address=known.address or None,
+        version=known.version or None,
         sessions=sessions,
-        clients=told.clients,
+        clients=known.clients,
         you=you,
     )
