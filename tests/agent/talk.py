@@ -14,6 +14,11 @@ from antiphon.transports.memory import memory_pair
 
 DEADLINE = 60.0
 INFO = {"name": "talk", "version": "1"}
+SHAPES: dict[int, dict[str, Any]] = {
+    1: {"clientInfo": INFO, "clientCapabilities": {}},
+    2: {"info": INFO, "capabilities": {}},
+}
+"""What a client that can do nothing says of itself."""
 
 
 class Talk:
@@ -54,6 +59,10 @@ class Talk:
         answer = await self.answer_to(id)
         assert "result" in answer, answer
         return answer["result"]
+
+    async def initialize(self, version: int, **params: Any) -> Any:
+        """Initialize the connection, as a client that can do nothing unless `params` say otherwise."""
+        return await self.call("init", "initialize", protocolVersion=version, **{**SHAPES[version], **params})
 
     def prompt(self, id: Any, session: str, text: str, **ours: Any) -> None:
         params: dict[str, Any] = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}

@@ -12,7 +12,7 @@ from antiphon.client import Client, LinkState
 
 class Way:
     """`cut` ends every link that goes through it, at once and without a word; while it is `closed`, none is
-    let in. `watch` sees what goes down to the client, and says where to cut in it."""
+    let in. `watch` sees what goes down to the client over one link, and says where to cut this one."""
 
     def __init__(self, target: str) -> None:
         parts = urlsplit(target)
@@ -79,9 +79,9 @@ class Way:
                     if upto is not None:
                         writer.write(data[: max(0, upto - before)])
                         await writer.drain()
+                        # The others stay: a client may not repeat a POST whose answer was cut off.
                         self.watch = lambda _: None
-                        self.cut()
-                        return
+                        break
                 writer.write(data)
                 await writer.drain()
         writer.transport.abort()

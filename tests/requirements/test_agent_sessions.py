@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
+from antiphon.live.attachment_writer import AttachmentWriter
+from antiphon.server.clients import attachments
 from antiphon.stores import SQLiteStore
+from antiphon.transports.base import OUTBOX_HIGH
 from tests.agent.talk import Talk, client, session
 from tests.requirements.marks import requirement
 
@@ -223,6 +226,38 @@ async def test_close_cancels_and_tells_the_last_of_it_before_its_answer() -> Non
         last, idle = updates(talk.seen)[-2:]
         assert last["content"]["text"] == "no more"
         assert idle["stopReason"] == "cancelled"
+
+
+@requirement("SESS-40")
+async def test_a_client_that_is_behind_gets_the_last_of_it_before_the_answer_to_its_close(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiting, caught_up = asyncio.Event(), AttachmentWriter.caught_up
+
+    async def noted(voice: AttachmentWriter) -> None:
+        asyncio.get_running_loop().call_later(0, waiting.set)
+        await caught_up(voice)
+
+    monkeypatch.setattr(AttachmentWriter, "caught_up", noted)
+    monkeypatch.setattr(attachments, "LAST_UPDATES", 0.0)  # other clients are not waited for
+    agent = Agent("talkative")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async with turn.message() as message:
+            for _ in range(100):
+                await message.write("x" * OUTBOX_HIGH)
+            await asyncio.Event().wait()
+
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "go")
+        await talk.update("agent_message_chunk")
+        talk.transport.pause()
+        talk.send(id="close", method="session/close", params={"sessionId": id})
+        await waiting.wait()
+        talk.transport.resume()
+        await talk.answer_to("close")
+        assert talk.story()[-2:] == ["state_update idle", "= close"]
 
 
 @requirement("SESS-40")

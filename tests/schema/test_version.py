@@ -116,7 +116,6 @@ def test_v2_is_spoken_as_published_unless_the_proposed_dialect_is_asked_for():
         ({"protocolVersion": 2, "agentCapabilities": {}}, 1),
         ({"protocolVersion": 2, "agentInfo": INFO}, 1),
         ({"protocolVersion": 2}, 1),
-        ({"protocolVersion": 65535, "agentInfo": INFO}, 1),
     ],
 )
 def test_the_answers_number_and_shape_decide_together(answer, version):
@@ -125,7 +124,16 @@ def test_the_answers_number_and_shape_decide_together(answer, version):
 
 @requirement("INIT-06")
 @pytest.mark.parametrize(
-    "answer", [None, [], {}, {"protocolVersion": 0}, {"protocolVersion": 3}, {"protocolVersion": True}]
+    "answer",
+    [
+        None,
+        [],
+        {},
+        {"protocolVersion": 0},
+        {"protocolVersion": 3},
+        {"protocolVersion": True},
+        {"protocolVersion": 9999, "agentInfo": INFO},
+    ],
 )
 def test_an_answer_we_cannot_speak_is_an_error(answer):
     with pytest.raises(RemoteError):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
+import pytest
+from msgspec import Raw
+
+from antiphon.engine import events as e
 from antiphon.engine.events import AnyBody
 from antiphon.transcripts import to_html, to_markdown
 from tests.engine.journals import text, update
@@ -47,3 +51,18 @@ def test_reactions_and_notes_stand_under_their_message(write: object) -> None:
     assert "gone" not in written
     assert "<b>why" not in written
     assert "\n# now?" not in written
+
+
+@pytest.mark.parametrize("write", [to_markdown, to_html])
+def test_a_cut_turn_says_by_what_and_that_its_question_was_not_answered(write: object) -> None:
+    assert callable(write)
+    asked = e.QuestionOpened(
+        question_id="q", method="elicitation/create", params=Raw(b'{"message":"Which one?"}')
+    )
+    closed = e.QuestionClosed(question_id="q", end=e.QuestionEnd.EXPIRED, cause="hub_lost")
+    error = {"code": -32603, "message": "m", "data": {"reason": "interrupted", "cause": "hub_lost"}}
+    running = update("state_update", state="running")
+    end = update("state_update", state="idle", stopReason="error", error=error)
+    written = "".join(write(told([running, asked, closed, end])))
+    assert "Which one? not answered: the hub ended unexpectedly" in re.sub(r"<[^>]+>|\\", "", written)
+    assert "Interrupted: the hub ended unexpectedly" in written

@@ -3,6 +3,7 @@
 from antiphon.client.client import Client
 from antiphon.client.connect import connect
 from antiphon.client.elicitation import Elicitation, Reply
+from antiphon.client.failures import FailureText, is_generic, read_failure
 from antiphon.client.icons import IconImage, fetch_icon, icon_data, usable_icons
 from antiphon.client.link import Link, LinkState
 from antiphon.client.mcp.child import McpChild, mcp_child
@@ -30,6 +31,7 @@ __all__ = [
     "ClientSession",
     "ClientTurn",
     "Elicitation",
+    "FailureText",
     "File",
     "IconImage",
     "Link",
@@ -54,6 +56,8 @@ __all__ = [
     "connect",
     "fetch_icon",
     "icon_data",
+    "is_generic",
     "mcp_child",
+    "read_failure",
     "usable_icons",
 ]

@@ -39,6 +39,7 @@ from antiphon.connection import Connection
 from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v1, v2
 from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.antiphon.hub import SearchSessionsRequest, SearchSessionsResponse
 from antiphon.schema.version import (
     V1,
     Agreement,
@@ -365,6 +366,21 @@ class Client:
             cursor = page.next_cursor
             if cursor is None or (speaks_v1 and not cursor):
                 return  # SESS-34
+
+    async def search_sessions(
+        self, query: str, *, limit: int = 20, cursor: str | None = None
+    ) -> SearchSessionsResponse:
+        """Find words in the contents of a hub's sessions. Raises `LocalError` where that is not offered.
+
+        query: words, and phrases in double quotes; the last word may be the beginning of one
+        limit: the most matches, 1 to 100
+        cursor: the `next_cursor` of the page before
+        """
+        if self.abilities.ours.search_sessions is None:
+            raise LocalError("this agent does not search sessions")
+        asked = SearchSessionsRequest(query=query, limit=limit, cursor=cursor)
+        found: SearchSessionsResponse = await self.connection.call("_antiphon/search_sessions", asked)
+        return found
 
     async def archive(self, session_id: str) -> None:
         """Close a session and take it out of the usual list."""

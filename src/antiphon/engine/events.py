@@ -246,13 +246,15 @@ NO_RESULT = NOTHING
 
 class QuestionClosed(Body, frozen=True, kw_only=True, tag="question_closed"):
     """The end of a question. `result` is the answer as it was written, `by` the client that gave it,
-    `operation_id` the operation that gave it."""
+    `operation_id` the operation that gave it. `cause` is what cut the turn short with which it expired
+    (`Cause`)."""
 
     question_id: str
     end: QuestionEnd
     result: Raw = NO_RESULT
     by: Named | None = None
     operation_id: str | None = None
+    cause: str | None = None
 
 
 AnyBody: TypeAlias = (

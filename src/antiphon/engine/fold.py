@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, Self, TypeAlias, TypeGuard
 
@@ -122,6 +123,10 @@ class SessionFold:
     def items(self) -> list[Item]:
         """Everything that is replayed, in the order of first appearance."""
         return list(self._items.values())
+
+    def first_items(self, most: int) -> list[Item]:
+        """Return the first items, at most that many."""
+        return list(islice(self._items.values(), most))
 
     @property
     def messages(self) -> list[Message]:

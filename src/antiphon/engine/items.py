@@ -53,6 +53,9 @@ class ById(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(self._by_id.values())
 
+    def __len__(self) -> int:
+        return len(self._by_id)
+
     def get(self, id: str) -> T | None:
         return self._by_id.get(id)
 

@@ -7,7 +7,7 @@ rejected. It can be edited, moved and withdrawn until it is accepted.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Raw
@@ -134,6 +134,14 @@ class Prompts:
         """Return the id of the message that a prompt became."""
         entry = self._entries.get(message_id)
         return message_id if entry is None or entry.became is None else entry.became
+
+    def open(self, taken: Collection[str]) -> tuple[str, ...]:
+        """Return the prompts that have not ended: those that wait, those that were sent, and those whose
+        messages the open turn has `taken`."""
+        accepted = (
+            each.message_id for each in self._entries.values() if (each.became or each.message_id) in taken
+        )
+        return (*self._order, *self._sent, *accepted)
 
     def requests_of(self, turn: Turn) -> list[RequestId]:
         """Return the ids of the requests that a turn answers, oldest first, as far as they are known."""

@@ -156,8 +156,11 @@ class Questions:
     def expire(self, question_id: str) -> Ending:
         return self._end(question_id, QuestionEnd.EXPIRED)
 
-    def close_all(self, questions: Sequence[Question], end: QuestionEnd) -> tuple[QuestionClosed, ...]:
-        return tuple(event for q in questions for event in self._end(q.question_id, end).events)
+    def close_all(
+        self, questions: Sequence[Question], end: QuestionEnd, *, cause: str | None = None
+    ) -> tuple[QuestionClosed, ...]:
+        ended = (event for q in questions for event in self._end(q.question_id, end).events)
+        return tuple(ended if cause is None else (replace(event, cause=cause) for event in ended))
 
     def _end(self, question_id: str, end: QuestionEnd) -> Ending:
         question = self._by_id.get(question_id)

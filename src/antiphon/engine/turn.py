@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, NewType, TypeAlias
 
 from msgspec import UNSET, UnsetType
@@ -123,6 +124,41 @@ INTERRUPTED = Error(
 """Why a turn ended that was cut short: its agent died, or the process that held the session."""
 
 
+class Cause(StrEnum):
+    """What cut a turn short. It is in `data.cause` of the error, and with the questions that ended by it."""
+
+    HUB_STOPPED = "hub_stopped"
+    """The hub was stopped, and the turn had not ended when its time was over."""
+    HUB_LOST = "hub_lost"
+    """The hub ended without stopping: it was killed, or its machine failed."""
+    AGENT_LOST = "agent_lost"
+    """The process of the agent ended, or the connection to it."""
+
+
+CAUSES: Mapping[str, str] = {
+    Cause.HUB_STOPPED: "the hub was stopped",
+    Cause.HUB_LOST: "the hub ended unexpectedly",
+    Cause.AGENT_LOST: "the agent ended",
+}
+
+
+NOTHING_SAID: Mapping[str, Any] = MappingProxyType({})
+
+
+def interrupted_by(cause: Cause | None, said: Mapping[str, Any] = NOTHING_SAID) -> Error:
+    """Return the error of a turn that was cut short, with what cut it if that is known, and what the agent
+    `said` at last as more `data`."""
+    if cause is None:
+        return replace(INTERRUPTED, data={**said, "reason": "interrupted"}) if said else INTERRUPTED
+    data = {**said, "reason": "interrupted", "cause": str(cause)}
+    return replace(INTERRUPTED, message=f"The turn was interrupted: {CAUSES[cause]}", data=data)
+
+
+def is_interruption(error: Error | None) -> bool:
+    data = None if error is None else error.data
+    return isinstance(data, dict) and data.get("reason") == "interrupted"
+
+
 class Opener(StrEnum):
     PROMPT = "prompt"
     AGENT = "agent"
@@ -147,8 +183,7 @@ class Turn(Wire, frozen=True, kw_only=True):
 
     @property
     def interrupted(self) -> bool:
-        data = None if self.error is None else self.error.data
-        return isinstance(data, dict) and data.get("reason") == "interrupted"
+        return is_interruption(self.error)
 
 
 class TurnPart(Wire, frozen=True, kw_only=True):
@@ -221,9 +256,14 @@ class Turns:
         """Whether a prompt was accepted whose turn has not opened yet."""
         return self.current is None and bool(self._accepted)
 
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The prompts that the open turn took, or the one about to open."""
+        return self._accepted if self.current is None else self.current.prompts
+
     def took(self, message_id: str) -> bool:
         """Whether the open turn, or the one about to open, took a prompt."""
-        return message_id in (self._accepted if self.current is None else self.current.prompts)
+        return message_id in self.taken
 
     def command(
         self,

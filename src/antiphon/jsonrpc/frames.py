@@ -70,6 +70,7 @@ _envelope = msgspec.json.Decoder(_Envelope)
 _anything = msgspec.json.Decoder()
 _error = msgspec.json.Decoder(ErrorObject)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_LF, _CR = b"\n\r"
 _TABS_FOR_NEWLINES = bytes.maketrans(b"\n\r", b"\t\t")
 
 
@@ -89,7 +90,7 @@ def on_one_line(json: bytes) -> bytes:
 
     A tab is valid in JSON exactly where a line break is, so invalid JSON stays invalid.
     """
-    return json.translate(_TABS_FOR_NEWLINES) if b"\n" in json or b"\r" in json else json
+    return json.translate(_TABS_FOR_NEWLINES) if _LF in json or _CR in json else json
 
 
 def _decode(line: bytes) -> Frame | MalformedResponse:

@@ -31,6 +31,7 @@ _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 """Maps an opening bracket to 1 and a closing one to -1, as signed bytes."""
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _NO_STRUCTURE = bytes(byte for byte in range(256) if byte not in b'[{,"')
+_NO_BEGINNINGS = _NO_STRUCTURE + b'"'
 
 
 def check_structure(data: bytes) -> None:
@@ -49,7 +50,8 @@ def is_too_complex(data: bytes) -> bool:
 def is_too_wide(data: bytes, *, bound: int = MAX_VALUES) -> bool:
     """Return whether a JSON text has more values than about `bound`: each comma and opening bracket counts as
     one. For invalid JSON either result is possible."""
-    if len(data) <= bound or sum(map(data.count, (b",", b"[", b"{"))) <= bound:
+    # One pass over all bytes: `count` takes as long for each of the three.
+    if len(data) <= bound or len(data.translate(None, _NO_BEGINNINGS)) <= bound:
         return False
     data = _without_escapes(data)
     if data.count(b'"') > 4 * (bound + 1):  # strings alone, as keys and values

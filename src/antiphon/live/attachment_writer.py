@@ -362,6 +362,12 @@ class AttachmentWriter:
             self.pending.cancel()
         self.pending.fail(ErrorObject(AntiphonError.code, "The session was left", {"reason": "detached"}))
 
+    @property
+    def cursor(self) -> int:
+        """The last event that was written to this client."""
+        assert self._attachment is not None
+        return self._attachment.cursor
+
     async def caught_up(self) -> None:
         """Wait until everything emitted so far has been written to this client."""
         await self.reached(self._feed.fold.last_seq)

@@ -39,4 +39,5 @@ class EventWaiters:
         for _, future in self.waiting:
             if not future.done():
                 future.set_exception(error)
+                future.exception()  # a caller that was cancelled meanwhile does not look at it
         self.waiting.clear()

@@ -53,6 +53,8 @@ class FollowedSession:
         """The replays that are being sent, by the last event of each (`live.replay`)."""
         self._waiters = EventWaiters()
         self._failure: Exception | None = None
+        self._left: Exception | None = None
+        """The error of calls that wait after the session was put away."""
         self._on_failure: Callable[[], None] = lambda: None
         self._on_change: Callable[[], None] = lambda: None
         self._listed = self._listing()
@@ -71,8 +73,8 @@ class FollowedSession:
         return cls(store, await read_session(store, session_id, preview), clock=clock)
 
     def observe(self, *, changed: Callable[[], None], failed: Callable[[], None]) -> None:
-        """Call `changed` when the session's record or its clients change, and `failed` when it cannot be
-        followed any more: it was deleted, or cannot be read."""
+        """Call `changed` when the session's record, its subagents or its clients change, and `failed` when it
+        cannot be followed any more: it was deleted, or cannot be read."""
         self._on_change, self._on_failure = changed, failed
 
     async def __aenter__(self) -> Self:
@@ -83,7 +85,8 @@ class FollowedSession:
         assert self._following is not None
         self._following.cancel()
         await asyncio.wait((self._following,))
-        self._waiters.fail(StoreError(f"session {self.session_id} is no longer followed here"))
+        self._left = StoreError(f"session {self.session_id} is no longer followed here")
+        self._waiters.fail(self._left)
         self.journal.close()
         self.presence.close()
 
@@ -101,8 +104,8 @@ class FollowedSession:
         """Wait until the event `seq` was read. Everything in the fold is in the store."""
         if seq is None or seq <= self.journal.last:
             return
-        if self._failure is not None:
-            raise self._failure
+        if (ended := self._failure or self._left) is not None:
+            raise ended
         await self._waiters.wait(seq)
 
     async def after(self, cursor: int) -> list[Event]:
@@ -153,10 +156,10 @@ class FollowedSession:
             self._listed, self._listed_at = listed, at
             self._on_change()
 
-    def _listing(self) -> tuple[str, str | None]:
-        """Return what lists of sessions show of it."""
+    def _listing(self) -> tuple[str, str | None, int]:
+        """Return what lists of sessions show of it, and how many subagents it has announced."""
         info = self.fold.facts.info
-        return str(self.fold.state), None if info is None else info.title
+        return str(self.fold.state), None if info is None else info.title, len(self.fold.subagents)
 
     def _fail(self, error: Exception) -> None:
         self._failure = error

@@ -54,6 +54,11 @@ class PendingAnswers:
         """The message ids of the prompts that are not settled."""
         return list(self._waiting)
 
+    def is_abandoned(self, message_id: str) -> bool:
+        """Whether the client does not wait for a prompt any more: each request for it was cancelled, or has a
+        response."""
+        return all(inbound.cancelled for inbound in self._waiting.get(message_id, ()))
+
     def add(self, message_id: str, inbound: Inbound, *, taken: bool) -> asyncio.Future[None]:
         """Answer a prompt later; the future is done then. `taken`: it was accepted already.
 

@@ -80,7 +80,9 @@ class PresenceFeed:
         asked = self._open.pop(body.question_id, None) or _Asked()
         by = None if body.by is None else who_of(body.by)
         how = _outcome(asked, msgspec.json.decode(body.result))
-        self._send_question(body.question_id, asked.tool_call, seq, state=str(body.end), by=by, **how)
+        self._send_question(
+            body.question_id, asked.tool_call, seq, state=str(body.end), by=by, cause=body.cause, **how
+        )
 
     def _send_question(self, question_id: str, tool_call_id: str | None, seq: int, **said: Any) -> None:
         update = QuestionUpdate(question_id=question_id, tool_call_id=tool_call_id, **said)

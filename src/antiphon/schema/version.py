@@ -187,9 +187,9 @@ def read_offer(params: Any, *, supported: Sequence[int] = VERSIONS, selected: in
 def read_answer(result: Any, *, supported: Sequence[int] = VERSIONS) -> Agreement:
     """Return the agreement of an `initialize` result, by its version number and its shape.
 
-    Some v1 agents answer with the requested number and continue in v1. An agent speaks v2 only if its result
-    also has v2's shape (`info`, which INIT-13 requires). Raises `RemoteError` if it has no supported version
-    (INIT-06).
+    Some v1 agents answer with the requested number, which is never above 2, and continue in v1. An agent
+    speaks v2 only if its result also has v2's shape (`info`, which INIT-13 requires). Raises `RemoteError`
+    for any other version, also in v1's shape (INIT-06).
     """
     if not isinstance(result, Mapping):
         raise RemoteError(
@@ -197,10 +197,7 @@ def read_answer(result: Any, *, supported: Sequence[int] = VERSIONS) -> Agreemen
         )
     answered = result.get("protocolVersion")
     v2_shape = _is_implementation(result.get("info"))
-    v1_shape = bool(result.keys() & {"agentInfo", "agentCapabilities"}) and not v2_shape
-    version = answered
-    if (answered == V2 and not v2_shape) or (answered not in supported and v1_shape):
-        version = V1
+    version = V1 if answered == V2 and not v2_shape else answered
     if isinstance(version, bool) or version not in supported:
         raise RemoteError(
             f"the agent answered protocol version {answered!r}; supported here: "

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator
 
 from antiphon.engine.events import Event
 from antiphon.errors import SessionUnknown
-from antiphon.session_files.salvage import Missing, ReadableEvents, salvage
-from antiphon.stores.base import Store
+from antiphon.session_files.salvage import Journals, Missing, ReadableEvents, salvage
 from antiphon.transcripts import Account, AccountBuilder, account
 
 LATER = "a later Antiphon wrote it"
 
 
 async def read_account(
-    store: Store,
+    store: Journals,
     session_id: str,
     *,
     agent: str | None = None,

@@ -16,7 +16,7 @@ from antiphon.engine.items import ContextUsage, Info, Latest
 from antiphon.engine.questions import CREATE_ELICITATION, Question
 from antiphon.engine.session import Session
 from antiphon.engine.tools import Terminal
-from antiphon.engine.turn import Effect
+from antiphon.engine.turn import Effect, is_interruption
 from antiphon.engine.who import who_of
 from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.schema import v2
@@ -36,6 +36,8 @@ class Ended(NamedTuple):
     """Milliseconds, as far as is known."""
     requests: tuple[RequestId, ...] = ()
     """The ids of the prompt requests that the turn answers."""
+    cut: v2.Error | None = None
+    """The error of a turn that was cut short, which says by what."""
 
 
 class Asked(NamedTuple):
@@ -45,6 +47,8 @@ class Asked(NamedTuple):
     outcome: str
     by: str | None
     tool_call_id: str | None
+    cause: str | None = None
+    """What cut the turn short with which it expired."""
 
 
 class Entry(NamedTuple):
@@ -125,12 +129,14 @@ class AccountBuilder:
         elif effect is Effect.ENDED:
             reason = getattr(update, "stop_reason", None) or getattr(update, "proposed_reason", None)
             error = getattr(update, "error", None)
+            cut = is_interruption(error)
             ended = Ended(
                 stop_reason=None if reason is None else str(reason),
-                error=None if error is None else error.message,
+                error=None if error is None or cut else error.message,
                 usage=getattr(update, "usage", None),
                 took=event.at - self._opened,
                 requests=self._requests(),
+                cut=error if cut else None,
             )
             self.marks.append((event.seq, ended))
 
@@ -162,7 +168,7 @@ def _asked(question: Question, closed: QuestionClosed) -> Asked:
             call = permission.subject.tool_call.tool_call_id
     if closed.end is not QuestionEnd.ANSWERED:
         outcome = str(closed.end)
-    return Asked(title, outcome, None if closed.by is None else who_of(closed.by).name, call)
+    return Asked(title, outcome, None if closed.by is None else who_of(closed.by).name, call, closed.cause)
 
 
 def _message(question: Question) -> str:

@@ -13,6 +13,7 @@ from antiphon.engine.fold import SessionFold
 from antiphon.engine.items import ContextUsage, UnknownUpdate
 from antiphon.engine.tools import Terminal, ToolCall
 from antiphon.engine.transcript import Message, MessageType
+from antiphon.engine.turn import CAUSES, is_interruption
 from antiphon.schema import v2
 from antiphon.schema.antiphon.messages import AnnotationKind
 from antiphon.text_safety import safe_line
@@ -84,7 +85,7 @@ def duration(seconds: float) -> str:
 
 
 def title(account: Account) -> str:
-    return safe_line(account.title or "", limit=160) or "Untitled session"
+    return safe_line(account.title or "", limit=160) or "Untitled"
 
 
 def agent(account: Account) -> str:
@@ -120,17 +121,34 @@ def context_text(usage: ContextUsage | None) -> str:
     return text
 
 
-def ending_text(stop_reason: str | None) -> str:
-    """Describe how a turn ended, by its stop reason."""
+def ending_text(stop_reason: str | None, *, error: v2.Error | None = None) -> str:
+    """Describe how a turn ended, by its stop reason, and by its error if it was cut short."""
+    if error is not None and is_interruption(error):
+        cause = CAUSES.get(error.data.get("cause"))
+        return "interrupted" if cause is None else f"interrupted: {cause}"
     reason = stop_reason or "end_turn"
     return ENDINGS.get(reason, f"ended: {safe_line(reason, limit=80)}")
+
+
+def end_text(state: v2.StateUpdate) -> str:
+    """Describe the end of a turn by the state that reports it, with the message of its error."""
+    words, error = ending_text(state.stop_reason, error=state.error), state.error
+    if error is None or not error.message or is_interruption(error):
+        return words
+    return f"{words}: {safe_line(error.message)}"
+
+
+def unanswered_text(cause: str | None) -> str:
+    """Describe a question that ended without an answer, by what cut its turn short."""
+    words = None if cause is None else CAUSES.get(cause)
+    return "not answered" if words is None else f"not answered: {words}"
 
 
 def ended_text(ended: Ended) -> str:
     """Describe the end of a turn for a transcript. Return "" for an ordinary end."""
     parts = []
     if ended.stop_reason not in (None, "end_turn"):
-        text = ending_text(ended.stop_reason)
+        text = ending_text(ended.stop_reason, error=ended.cut)
         parts.append(text[:1].upper() + text[1:])
     if ended.error:
         parts.append(safe_line(ended.error))
@@ -167,6 +185,8 @@ def unknown_tag(item: UnknownUpdate) -> str:
 
 
 def answer_text(asked: Asked) -> str:
+    if asked.outcome == "expired":
+        return unanswered_text(asked.cause)
     by = "" if asked.by is None else f", by {safe_line(asked.by)}"
     return f"{safe_line(asked.outcome)}{by}"
 

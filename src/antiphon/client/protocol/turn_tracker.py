@@ -58,11 +58,17 @@ class _ShownMessage(Struct, Generic[T, E], eq=False):
 
 class TurnTracker(Generic[T, E]):
     def __init__(
-        self, make: Callable[[], T], deliver: Callable[[T, E], None], *, serial: bool = False
+        self,
+        make: Callable[[], T],
+        deliver: Callable[[T, E], None],
+        *,
+        serial: bool = False,
+        shows: bool = False,
     ) -> None:
         """`make`: creates the handle of a turn that no prompt of this client opened.
         `deliver`: gives a turn one of its events, however late the turn is identified.
-        `serial`: the agent works on one prompt at a time."""
+        `serial`: the agent works on one prompt at a time.
+        `shows`: the agent is known to show every prompt as a message. Otherwise that is learned."""
         self._make = make
         self._deliver = deliver
         self._serial = serial
@@ -74,7 +80,7 @@ class TurnTracker(Generic[T, E]):
         self._shown: dict[str, _ShownMessage[T, E]] = {}
         self._placed: set[T] = set()
         """The turns whose message was shown."""
-        self._shows = False
+        self.shows = shows
         """Whether this agent shows prompts as messages, as it should (PROMPT-V2-04). Then a prompt that is
         answered while the agent works may be for later: it gets no events until its message is shown."""
 
@@ -100,7 +106,7 @@ class TurnTracker(Generic[T, E]):
         else:
             self.open.turns.append(turn)
             self.open.cancelled = False
-            if not self._shows:
+            if not self.shows:
                 self._replay(self.open.events, turn)
         return None
 
@@ -120,13 +126,13 @@ class TurnTracker(Generic[T, E]):
         self._replay(span.events if span is not None and whole else known, turn)
         if end is None:
             self._placed.add(turn)
-            self._shows = True
+            self.shows = True
             (self._waiting if span is None else span.turns).append(turn)
         return end
 
     def _place_shown(self, turn: T, shown: _ShownMessage[T, E]) -> Any:
         self._placed.add(turn)
-        self._shows = True
+        self.shows = True
         self._replay(shown.before, turn)
         if shown.span is None:
             self._waiting.append(turn)
@@ -235,7 +241,7 @@ class TurnTracker(Generic[T, E]):
                 if self.open is not None and not waits and not self._receives(turn):
                     self._replay(self.open.events, turn)
                 self._placed.add(turn)
-                self._shows = True
+                self.shows = True
             if waits:
                 return turn
         return self.turn
@@ -261,7 +267,7 @@ class TurnTracker(Generic[T, E]):
                 self._deliver(turn, event)
 
     def _receives(self, turn: T) -> bool:
-        return turn in self._placed or not self._shows
+        return turn in self._placed or not self.shows
 
     def _named(self, message_id: str | None) -> list[T]:
         if message_id is None:

@@ -67,7 +67,12 @@ class SessionCore(Generic[V]):
         """The `_meta` of the answer that opened the session."""
         self.refused = RefusedTurns()
         self.by_request = TurnsByRequest()
-        self.tracker = SessionTracker(self, lambda: ClientTurn(self), serial=dialect.answers_at_end)
+        self.tracker = SessionTracker(
+            self,
+            lambda: ClientTurn(self),
+            serial=dialect.answers_at_end,
+            shows=context.agent.abilities.replay_after,  # as docs/extensions.md says
+        )
         self.prompts: PromptCalls[ClientTurn] = PromptCalls(
             session_id, connection, dialect, self.tracker, lasts=lambda: self.lasts
         )

@@ -82,16 +82,19 @@ class TrackerListener(Protocol):
 class SessionTracker:
     """Implements `TrackedSession`."""
 
-    def __init__(self, listener: TrackerListener, make: Callable[[], ClientTurn], *, serial: bool) -> None:
+    def __init__(
+        self, listener: TrackerListener, make: Callable[[], ClientTurn], *, serial: bool, shows: bool = False
+    ) -> None:
         """`make` creates the handle of a turn that no prompt of this client opened. `serial`: the agent works
-        on one prompt at a time."""
+        on one prompt at a time. `shows`: the agent is known to show every prompt as a message, and to report
+        when each turn begins."""
         self._listener = listener
         self.fold = Session()
         self._serial = serial
         self._new_turns = partial(
             TurnTracker[ClientTurn, SessionEvent], make, ClientTurn._receive, serial=serial
         )
-        self.turns = self._new_turns()
+        self.turns = self._new_turns(shows=shows and not serial)
         self.replaying = False
         """Whether the updates that come were published before."""
         self.queue: list[dict[str, Any]] = []
@@ -104,7 +107,7 @@ class SessionTracker:
         """How everything ended that was open when the session was left; None before that."""
         self._worked = False
         """Whether the agent has sent work since it accepted the last prompt."""
-        self._reports_running = False
+        self._reports_running = shows
         """Whether the agent has ever reported the beginning of a turn. Then it does so for every turn."""
         self._unclaimed: TurnEnd | None = None
         """The last end of a turn that came while a prompt was not answered: it may be the prompt's."""
@@ -169,7 +172,7 @@ class SessionTracker:
         before = self.fold.turn
         if not _reports_end(update):
             return before
-        if before is None and self.turns.has_pending_prompt:
+        if before is None and self.turns.has_pending_prompt and not self._reports_whole_turns:
             if self._worked or (self.turns.has_shown_prompt and not self._reports_running):
                 self.apply(RUNNING)
                 before = self.fold.turn
@@ -178,6 +181,12 @@ class SessionTracker:
         if self.turns.has_unanswered_prompt:
             self._unclaimed = TurnEnd.from_state(update)
         return before
+
+    @property
+    def _reports_whole_turns(self) -> bool:
+        """Whether the agent reports the beginning of every turn and shows every prompt. Then an end belongs
+        to the turn that is open: a prompt whose turn has not begun cannot have ended (PROMPT-V2-19, -20)."""
+        return self._reports_running and self.turns.shows
 
     def _fold_update(self, update: v2.SessionUpdate) -> int:
         announced = update.session_id if type(update) is v2.SubagentUpdate else None
@@ -289,7 +298,10 @@ class SessionTracker:
         self._listener.prompt_too_late(prompt)
 
     def _conclude_later(self, end: TurnEnd) -> None:
-        """A turn has ended that may be the turn of a prompt that waits for its turn to begin."""
+        """A turn has ended that may be the turn of a prompt that waits for its turn to begin. This is a
+        guess, made only for an agent that has never shown a prompt as a message."""
+        if self.turns.shows:
+            return
         loop = asyncio.get_running_loop()
         for turn in self.turns.waiting:
             self._concluding.add(loop.call_later(CONCLUDE_AFTER, self._conclude, turn, end))
@@ -324,7 +336,7 @@ class SessionTracker:
     def restart(self) -> None:
         """The agent is about to replay the session from its beginning. Watchers get nothing twice."""
         self.fold = Session()
-        self.turns = self._new_turns()
+        self.turns = self._new_turns(shows=self.turns.shows and not self._serial)
         self.queue = []
         self.replaying = True
 
