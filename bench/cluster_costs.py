@@ -69,7 +69,7 @@ ABOUT = {
     "followed_cpu": ("s", "CPU of a store for a message of a followed session"),
     "followed_server_cpu": ("s", "CPU of a server to deliver it"),
     "followed_delay": ("s", "from the start of an append until another store has it"),
-    "consumers_per_stream": ("", f"consumers until the server refuses one, of {MOST_CONSUMERS:,}"),
+    "consumers_per_stream": ("", f"consumers that a stream takes, of {MOST_CONSUMERS:,} that are asked for"),
     "open_200": ("s", "open a session of 200 events"),
     "open_200_cpu": ("s", "CPU of a store to open and close it"),
     "open_20000": ("s", "open a session of 20,000 events"),

@@ -376,7 +376,7 @@ async def follow_part(servers: Servers, count: int) -> Costs:
 
 
 async def consumer_limit_part(servers: Servers) -> Costs:
-    """How many consumers a server lets a stream have."""
+    """How many consumers a server lets a stream of the store have: it would take 1,000 of another one."""
     engine = Engine(servers.address, JetStreamOptions(name="limit", shards=1))
     await engine.open()
     stream, subject = engine.layout.place("journal", "key")

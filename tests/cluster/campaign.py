@@ -1,8 +1,9 @@
 """Seeded faults of a busy cluster: `make faults-cluster`, or `python -m tests.cluster.campaign [--runs N]`.
 
 Five clients, of v1, v2 and v2 as proposed, share two sessions over three hubs on three NATS servers. A run is
-one seed, in which one fault follows another: hubs, NATS servers and agents are killed, hubs are stopped and
-paused, cut off from NATS, and lose replies of other hubs. After each fault everything is checked.
+one seed, from which everything is drawn before it begins (`plan.py`). One fault follows another: hubs, NATS
+servers and agents are killed, hubs are stopped and paused, cut off from NATS, and lose replies of other hubs.
+After each fault everything is checked.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
 from tests.cluster.cluster_run import ClusterRun, agent_command
+from tests.cluster.plan import Plan, draw_plan
 from tests.cluster.stand import LEASE, Stand
 from tests.faults.violation import Violation
 
@@ -25,31 +29,42 @@ FAULTS = 200
 IN_ONE_RUN = 10
 
 
-def run_cluster(seed: int, faults: int) -> tuple[str, list[float]]:
-    """Raises `Violation`, with the seed, what the hubs logged, and the folder, which is kept then. Returns
-    what happened, and the seconds of each takeover."""
-    folder = Path(tempfile.mkdtemp(prefix="antiphon-cluster-"))
-    stand = Stand(folder, agent=agent_command(folder))
-    told, takeovers = "", []
+@contextmanager
+def explained(plan: Plan, stand: Stand) -> Iterator[None]:
+    """Add to an error what was planned, how to do it again, and what the hubs logged."""
+    again = f"python -m tests.cluster.campaign --seed {plan.seed} --runs {len(plan.rounds)}"
 
-    async def play() -> None:
-        nonlocal told, takeovers
-        await stand.start()
-        played = ClusterRun(seed, stand)
-        told, takeovers = await played.play(faults), played.takeovers
-        await stand.stop()
+    def about() -> str:
+        return f"in {stand.folder}; the same plan again: {again}\n{plan}\n{stand.complaints()}"
 
     try:
-        asyncio.run(play())
+        yield
     except Violation as violation:
-        raise Violation(f"seed {seed}: {violation}\nkept in {folder}\n{stand.complaints()}") from None
+        raise Violation(f"{violation}\n{about()}") from None
     except Exception as error:
-        error.add_note(f"in the run of seed {seed}, kept in {folder}\n{stand.complaints()}")
+        error.add_note(about())
         raise
+
+
+def run_cluster(plan: Plan) -> tuple[str, list[float]]:
+    """Raises `Violation`, and keeps the folder then. Returns what happened and how long takeovers took."""
+    folder = Path(tempfile.mkdtemp(prefix="antiphon-cluster-"))
+    stand = Stand(folder, agent=agent_command(folder))
+    played = ClusterRun(plan, stand)
+
+    async def play() -> str:
+        await stand.start()
+        told = await played.play()
+        await stand.stop()
+        return told
+
+    try:
+        with explained(plan, stand):
+            told = asyncio.run(play())
     finally:
         stand.clear()
     shutil.rmtree(folder)
-    return told, takeovers
+    return told, played.takeovers
 
 
 def main() -> int:
@@ -62,9 +77,9 @@ def main() -> int:
     while done < given.runs:
         faults = min(IN_ONE_RUN, given.runs - done)
         try:
-            told, seconds = run_cluster(seed, faults)
+            told, seconds = run_cluster(draw_plan(seed, faults))
         except Violation as violation:
-            print(f"VIOLATION after {done} faults without one, {violation}")
+            print(f"VIOLATION after {done} faults without one: {violation}")
             return 1
         done += faults
         takeovers += seconds

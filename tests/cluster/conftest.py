@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.stand import LEASE, Stand
+from tests.stores.nats_fixture import nats as nats
 from tests.stores.nats_servers import SERVER
 
 
 @contextmanager
-def running_stand(folder: Path, *, lease: int = LEASE) -> Iterator[Stand]:
+def running_stand(folder: Path, *, agent: Sequence[str] = (), lease: int = LEASE) -> Iterator[Stand]:
     if SERVER is None:
         pytest.skip("nats-server is not installed")
-    stand = Stand(folder, lease=lease)
+    stand = Stand(folder, agent=agent, lease=lease)
     try:
         asyncio.run(stand.start())
         yield stand

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -17,7 +16,7 @@ from tests.faults.violation import Violation
 
 def member(hub: ClusterHub, dialect: str = "v2", *, number: int = 0) -> Participant:
     """A client that stays, and answers what it is asked."""
-    return Participant(number, f"{dialect}", random.Random(number), hub.process, stays=True)
+    return Participant(number, f"{dialect}", number, hub.process, stays=True)
 
 
 @asynccontextmanager

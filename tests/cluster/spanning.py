@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,11 +21,13 @@ ASKED = {"_meta": {"antiphon": {"presence": True, "sessionUpdates": True, "queue
 
 
 @contextmanager
-def two_hubs(folder: Path, nats: str, *options: str) -> Iterator[tuple[Served, Served]]:
+def two_hubs(
+    folder: Path, nats: str, *options: str, agent: Sequence[str] = AGENT
+) -> Iterator[tuple[Served, Served]]:
     """Run hubs `a` and `b` on streams of their own. Either may own each session."""
     shared = ["--store", nats, "--store-name", f"span{next(_names)}", "--lease", LEASE, "--label", "here"]
     kept = folder / "agent.db"
-    agent = [*AGENT, "--store", str(kept)]
+    agent = [*agent, "--store", str(kept)]
     for name in "ab":
         (folder / name).mkdir(mode=0o700)
     with (
@@ -71,6 +73,16 @@ async def begin(talk: Talk, id: str = "new") -> str:
 async def attach(talk: Talk, session_id: str, id: str = "attach") -> dict[str, Any]:
     attached: dict[str, Any] = await talk.call(id, "_antiphon/attach", sessionId=session_id)
     return attached
+
+
+@asynccontextmanager
+async def begun_by_alice(hub: Served, bob: Talk) -> AsyncIterator[tuple[Talk, str]]:
+    """Connect alice, who begins a session that bob attaches to. Gives her, and the id of the session."""
+    async with talk_to(hub, "alice") as alice:
+        id = await begin(alice)
+        await attach(bob, id)
+        await until_present(bob, "alice", "bob")
+        yield alice, id
 
 
 async def until_present(talk: Talk, *names: str) -> list[dict[str, Any]]:

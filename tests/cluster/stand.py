@@ -10,21 +10,24 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from antiphon.client import Client, Reconnect, connect
+from antiphon.client import Client, Reconnect
 from antiphon.stores import JetStreamOptions, JetStreamStore
 from tests.agent.talk import Talk
 from tests.cluster.nats_proxy import NatsProxy
 from tests.faults.hub_process import HubProcess
-from tests.hub.running import AGENT, talk_to
-from tests.options import connect_options
+from tests.hub.running import AGENT, client_of, talk_to
 from tests.stores.nats_servers import NatsCluster
 
 LEASE = 3
-DEADLINE = 30.0
+DEADLINE = 60.0
+START = "120"
+"""Seconds that an agent may take to start, also on a machine with much else to do."""
+PATIENCE = 120.0
+"""Seconds that a look at the store waits for the servers, also on a machine with much else to do."""
 SOON = Reconnect(first=0.02, longest=0.2, patience=120.0)
 
 
@@ -62,18 +65,11 @@ class ClusterHub:
         if not self.process.is_running:
             await self.process.start()
 
-    @asynccontextmanager
-    async def client(self, *, reconnect: Reconnect | bool = False, **asked: Any) -> AsyncIterator[Client]:
-        async with connect(
-            self.acp, token=self.token, reconnect=reconnect, **connect_options(**asked)
-        ) as client:
-            yield client
+    def client(self, **asked: Any) -> AbstractAsyncContextManager[Client]:
+        return client_of(self.acp, self.token, **asked)
 
-    @asynccontextmanager
-    async def talk(self, version: int = 2, **initialize: Any) -> AsyncIterator[Talk]:
-        """A client by hand."""
-        async with talk_to(self.acp, self.token, version, **initialize) as talk:
-            yield talk
+    def talk(self, version: int = 2, **initialize: Any) -> AbstractAsyncContextManager[Talk]:
+        return talk_to(self.acp, self.token, version, **initialize)
 
 
 class Stand:
@@ -91,7 +87,7 @@ class Stand:
     def _hub(self, name: str, *arguments: str) -> ClusterHub:
         proxy = NatsProxy([server.port for server in self.nats.servers])
         self._proxies.append(proxy)
-        where = ["--replicas", "3", "--lease", str(self._lease), *arguments]
+        where = ["--replicas", "3", "--lease", str(self._lease), "--start", START, *arguments]
         return ClusterHub(self.folder / name, proxy, [*where, "--", *self._agent])
 
     @asynccontextmanager
@@ -139,7 +135,7 @@ class Stand:
     @asynccontextmanager
     async def store(self) -> AsyncIterator[JetStreamStore]:
         """A store like that of the hubs."""
-        options = JetStreamOptions(replicas=3, lease=self._lease)
+        options = JetStreamOptions(replicas=3, lease=self._lease, patience=PATIENCE)
         async with JetStreamStore(self.nats.address, options) as store:
             yield store
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from antiphon.live.stored_session import read_session
 from tests.agent.talk import Talk
 from tests.cluster.members import agree, becomes, members, rests, says
-from tests.cluster.stand import ClusterHub, Stand, until
+from tests.cluster.stand import DEADLINE, ClusterHub, Stand, until
 from tests.faults.hub_checks import Kept, read_kept
 
 ASKING = {"_meta": {"antiphon": {"seq": True, "queueUpdates": True}}}
@@ -36,6 +37,15 @@ async def _join(talk: Talk, session_id: str) -> None:
 async def _kept(stand: Stand, session_id: str) -> Kept:
     async with stand.store() as store:
         return await read_kept(store, session_id)
+
+
+async def _done(stand: Stand, session_id: str, operation_id: str) -> None:
+    """Wait until an operation is done that changes nothing."""
+    async with stand.store() as store, asyncio.timeout(DEADLINE):
+        while True:
+            if operation_id in (await read_session(store, session_id)).operations:
+                return
+            await asyncio.sleep(0.05)
 
 
 def _text(text: str) -> list[dict[str, Any]]:
@@ -204,3 +214,44 @@ async def test_a_cancel_at_another_hub_ends_the_turn(stand: Stand) -> None:
             await there[0].finish()
         assert there[0].outcomes["wait"] == "cancelled"
         await agree(stand, session_id, there)
+
+
+async def test_a_cancel_that_comes_late_does_not_hit_the_next_turn(stand: Stand) -> None:
+    a, b, _ = stand.hubs
+    async with a.talk(2, capabilities=ASKING) as here, b.talk(2, capabilities=ASKING) as there:
+        session_id = await _shared(here, there)
+        here.prompt("first", session_id, "wait")
+        await _said(there, "waiting")
+        b.proxy.lose_requests(1)
+        ours = {"antiphon": {"operationId": "late"}}
+        there.send(method="session/cancel", params={"sessionId": session_id, "_meta": ours})
+        await until(lambda: b.proxy.lost == 1)  # b waits for a reply now, and sends it again then
+        here.send(method="session/cancel", params={"sessionId": session_id})
+        assert (await here.update("state_update", state="idle"))["stopReason"] == "cancelled"
+        here.prompt("next", session_id, "ask")
+        asked = await here.request("session/request_permission")
+        await _done(stand, session_id, "late")
+        chosen = {"outcome": "selected", "optionId": _options(asked)[0]}
+        here.send(id=asked["id"], result={"outcome": chosen})
+        assert (await here.update("state_update", state="idle"))["stopReason"] == "end_turn"
+
+
+# --- prompts that are abandoned --------------------------------------------------------------------------
+
+
+async def test_a_prompt_that_is_abandoned_on_its_way_does_not_run_at_the_next_owner(stand: Stand) -> None:
+    a, b, _ = stand.hubs
+    async with a.talk(2) as here, b.talk(2) as there:
+        session_id = await _shared(here, there)
+        b.proxy.lose_requests(1)
+        there.prompt("p", session_id, "say what was abandoned")
+        await until(lambda: b.proxy.lost == 1)  # b waits for a reply now, and would send it again
+        await a.process.end()
+        assert await stand.owned(session_id, not_by=a) is b
+        there.send(method="$/cancel_request", params={"requestId": "p"})
+        assert (await there.answer_to("p"))["error"]["code"] == -32800
+        there.prompt("next", session_id, "say what is wanted")
+        await _said(there, "heard say what is wanted")
+        kept = await _kept(stand, session_id)
+        assert dict(kept.queued) == {"say what is wanted": 1}
+        assert "say what was abandoned" not in stand.heard_by_agents()

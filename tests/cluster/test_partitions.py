@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -92,3 +93,41 @@ async def test_a_nats_server_that_dies_in_a_turn_is_not_noticed(patient_stand: S
         await _settled(stand, session_id, there, f"nats {who}")
         for each in there:
             assert each.client.lost is None
+
+
+async def test_an_outage_of_nats_that_is_longer_than_the_lease_moves_no_session(stand: Stand) -> None:
+    """The leases of all hubs end. Clients prompt, and join, at hubs that do not own the sessions."""
+    hubs = stand.hubs
+    async with AsyncExitStack() as stack:
+        talks = [await stack.enter_async_context(hub.talk(2)) for hub in hubs]
+        owners = {}
+        for number, (talk, hub) in enumerate(zip(talks, hubs, strict=True)):
+            for again in "xyz":
+                made = await talk.call(f"new {again}", "session/new", cwd="/", mcpServers=[])
+                owners[made["sessionId"]] = hub
+                other = talks[(number + 1) % len(talks)]
+                setup = {"sessionId": made["sessionId"], "cwd": "/", "mcpServers": []}
+                await other.call(f"join {made['sessionId']}", "session/resume", **setup)
+        for server in stand.nats.servers[1:]:
+            server.kill()
+        await asyncio.sleep(2.0 * LEASE)  # the length of the fault
+        for number, id in enumerate(owners):
+            after = hubs.index(owners[id])
+            text = f"say after the outage {number}"
+            talks[(after + 1) % 3].prompt(f"p {id}", id, text, operationId=id)
+            late = {"sessionId": id, "cwd": "/", "mcpServers": []}
+            talks[(after + 2) % 3].send(id=f"late {id}", method="session/resume", params=late)
+        for server in stand.nats.servers:
+            server.ensure()
+        for number, (id, owner) in enumerate(owners.items()):
+            after = hubs.index(owner)
+            asking, request = talks[(after + 1) % 3], f"p {id}"
+            while "error" in (answer := await asking.answer_to(request)):  # the servers were too slow
+                assert answer["error"]["data"]["reason"] == "owner_unreachable"
+                request += " again"
+                asking.prompt(request, id, f"say after the outage {number}", operationId=id)
+            assert "result" in await talks[(after + 2) % 3].answer_to(f"late {id}")
+        moved = [id for id, owner in owners.items() if await stand.owner(id) is not owner]
+        assert not moved, f"{len(moved)} of {len(owners)} sessions have another owner"
+        heard = stand.heard_by_agents()
+        assert all(heard.count(f"say after the outage {number}") == 1 for number in range(len(owners)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -21,15 +20,9 @@ from antiphon.server.method import Role
 from tests.agent.talk import Talk
 from tests.cluster.spanning import DEADLINE, attach, begin, talk_to, two_hubs, until
 from tests.hub.running import Served
-from tests.stores.nats_servers import SERVER, one_server
+from tests.stores.nats_servers import SERVER
 
 needs_nats = pytest.mark.skipif(SERVER is None, reason="nats-server is not installed")
-
-
-@pytest.fixture(scope="module")
-def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with one_server(tmp_path_factory.mktemp("nats")) as address:
-        yield address
 
 
 def kept(name: str, *, expires: float | None = None) -> Kept:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +13,7 @@ from tests.cluster.spanning import (
     DEADLINE,
     attach,
     begin,
+    begun_by_alice,
     listed,
     store_name,
     talk_to,
@@ -23,15 +24,9 @@ from tests.cluster.spanning import (
     until_present,
     until_states,
 )
-from tests.stores.nats_servers import SERVER, one_server
+from tests.stores.nats_servers import SERVER
 
 pytestmark = pytest.mark.skipif(SERVER is None, reason="nats-server is not installed")
-
-
-@pytest.fixture(scope="module")
-def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with one_server(tmp_path_factory.mktemp("nats")) as address:
-        yield address
 
 
 async def is_idle(store: JetStreamStore, session_id: str) -> bool:
@@ -67,10 +62,8 @@ async def test_a_client_of_a_hub_that_was_killed_is_not_present_for_ever(tmp_pat
 async def test_presence_outlives_a_takeover(tmp_path: Path, nats: str) -> None:
     with two_hubs(tmp_path, nats) as (a, b):
         async with asyncio.timeout(DEADLINE), talk_to(b, "bob") as bob:
-            async with talk_to(a, "alice") as alice:
-                id = await begin(alice)
-                await attach(bob, id)
-                await until_present(bob, "alice", "bob")
+            async with begun_by_alice(a, bob) as (_, id):
+                pass
             await until_present(bob, "bob")
             a.kill()
             bob.prompt("p", id, "say hello")
@@ -148,10 +141,7 @@ async def test_the_hub_of_the_other_clients_takes_over_a_session_that_is_release
 ) -> None:
     with two_hubs(tmp_path, nats) as (a, b):
         async with asyncio.timeout(DEADLINE), talk_to(b, "bob") as bob:
-            async with talk_to(a, "alice") as alice:
-                id = await begin(alice)
-                await attach(bob, id)
-                await until_present(bob, "alice", "bob")
+            async with begun_by_alice(a, bob) as (alice, id):
                 alice.prompt("1", id, "say one")
                 await bob.update("state_update", state="idle")
             await asyncio.to_thread(a.end)
@@ -180,3 +170,50 @@ async def test_a_sweep_ends_what_a_killed_hub_left_and_lets_queued_prompts_go_on
                 await until(lambda: is_idle(store, cut))
             await attach(bob, queued)
             assert "heard say later" in str(bob.seen)
+
+
+async def test_every_hub_says_the_status_of_a_session_as_its_owner_does(tmp_path: Path, nats: str) -> None:
+    with two_hubs(tmp_path, nats) as (a, b):
+        async with asyncio.timeout(DEADLINE), talk_to(a, "alice") as alice, talk_to(b, "bob") as bob:
+            id = await begin(alice)
+
+            async def status(when: str) -> dict[str, Any]:
+                told = [await talk.call(when, "session/status", sessionId=id) for talk in (alice, bob)]
+                assert told[0] == told[1], when
+                return told[0]
+
+            assert (await status("begun"))["state"]["state"] == "idle"
+            alice.prompt("p", id, "wait")
+            await alice.update("state_update", state="running")
+            assert (await status("at work"))["state"]["state"] == "running"
+            alice.send(method="session/cancel", params={"sessionId": id})
+            await alice.update("state_update", state="idle")
+            assert (await status("cancelled"))["state"]["stopReason"] == "cancelled"
+            async with b.talk(1) as old:
+                assert (await old.call("s", "session/status", sessionId=id))["status"] == "open"
+            await alice.call("close", "session/close", sessionId=id)
+            assert (await status("put away"))["status"] == "saved"
+            bob.send(id="none", method="session/status", params={"sessionId": "sess_none"})
+            assert (await bob.answer_to("none"))["error"]["code"] == -32002
+
+
+async def test_a_killed_hub_owns_its_sessions_again_as_soon_as_it_is_back(tmp_path: Path, nats: str) -> None:
+    with two_hubs(tmp_path, nats, "--lease", "600") as (a, b):
+        async with asyncio.timeout(DEADLINE), talk_to(b, "bob") as bob:
+            other = await begin(bob)
+            async with talk_to(a, "alice") as alice:
+                id = await begin(alice)
+                alice.prompt("p", id, "wait")
+                await alice.update("state_update", state="running")
+                a.kill()
+            a.restart()
+            async with (
+                talk_to(a, "alice") as alice,
+                JetStreamStore(nats, JetStreamOptions(name=store_name(b))) as store,
+            ):
+                assert len(await store.peers()) == 2, "the first lease has ended, and no other one"
+                await attach(alice, id)
+                alice.prompt("again", id, "say again")
+                assert "result" in await alice.answer_to("again")
+                owners = [await store.owner(each) for each in (id, other)]
+                assert [owner and owner.pid for owner in owners] == [a.process.pid, b.process.pid]

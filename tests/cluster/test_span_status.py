@@ -56,9 +56,13 @@ async def test_metrics_and_the_list_of_hubs_say_what_each_hub_does(tmp_path: Pat
                 some.send(id="hubs", method="_antiphon/hubs", params={})
                 assert (await some.answer_to("hubs"))["error"]["code"] == -32003, "it may not know of others"
 
-            at_a, at_b = [await asyncio.to_thread(metrics, hub) for hub in (a, b)]
-            assert (at_a["hubs"], at_a["sessions_owned"], at_a["sessions_followed"]) == (2, 1, 0)
-            assert (at_b["hubs"], at_b["sessions_owned"], at_b["sessions_followed"]) == (2, 0, 1)
+            async def both_hubs() -> list[dict[str, float]] | None:
+                told = [await asyncio.to_thread(metrics, hub) for hub in (a, b)]
+                return told if all(each["hubs"] == 2 for each in told) else None
+
+            at_a, at_b = await until(both_hubs)  # a hub hears of another when that one next announces itself
+            assert (at_a["sessions_owned"], at_a["sessions_followed"]) == (1, 0)
+            assert (at_b["sessions_owned"], at_b["sessions_followed"]) == (0, 1)
             assert at_b['operations_forwarded_total{result="done"}'] == 1
             assert at_b['operations_forwarded_total{result="refused"}'] == 1
             a.kill()

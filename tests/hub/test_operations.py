@@ -49,11 +49,14 @@ async def test_every_operation_has_its_outcome_again_after_kill_9(
             said, cut = [await talk.answer_to(n) for n in ("said again", "cut again")]
             if client == 1:
                 assert said["result"]["stopReason"] == first["result"]["stopReason"] == "end_turn"
-                assert cut["error"]["data"] == {"reason": "interrupted"}
+                assert cut["error"]["data"] == {"reason": "interrupted", "cause": "hub_lost"}
             else:
                 assert said["result"]["messageId"] == first["result"]["messageId"]
                 assert said["result"]["_meta"]["antiphon"]["stopReason"] == "end_turn"
-                assert cut["result"]["_meta"]["antiphon"]["error"]["data"] == {"reason": "interrupted"}
+                assert cut["result"]["_meta"]["antiphon"]["error"]["data"] == {
+                    "reason": "interrupted",
+                    "cause": "hub_lost",
+                }
             talk.prompt("next", session, "say b")
             talk.send(method="session/cancel", params=stop)
             talk.prompt("last", session, "say c")

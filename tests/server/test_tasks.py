@@ -7,6 +7,7 @@ import logging
 
 import pytest
 
+from antiphon.errors import RequestCancelled, StoreError
 from antiphon.server.tasks import Tasks
 
 DEADLINE = 10
@@ -64,6 +65,29 @@ async def test_the_failure_of_a_task_is_logged(caplog: pytest.LogCaptureFixture)
     assert "broken" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("failure", "traceback"), [(StoreError("moved"), False), (ValueError("moved"), True)]
+)
+async def test_an_expected_failure_without_callers_is_one_line_of_the_log(
+    caplog: pytest.LogCaptureFixture, failure: Exception, traceback: bool
+) -> None:
+    tasks, go = Tasks("a test", grace=DEADLINE), asyncio.Event()
+
+    async def fail() -> None:
+        await go.wait()
+        raise failure
+
+    caller = asyncio.ensure_future(tasks.share("key", fail))
+    await asyncio.sleep(0)
+    caller.cancel()
+    await asyncio.wait([caller])
+    go.set()
+    with caplog.at_level(logging.WARNING):
+        await tasks.drain()
+    assert "moved" in caplog.text
+    assert ("Traceback" in caplog.text) is traceback
+
+
 async def test_shared_work_is_done_once_and_every_caller_gets_its_result() -> None:
     tasks, go, runs = Tasks("a test", grace=DEADLINE), asyncio.Event(), []
 
@@ -101,6 +125,30 @@ async def test_a_failure_of_shared_work_goes_to_its_callers_and_else_into_the_lo
         await tasks.drain()
         await asyncio.wait([caller])
     assert "task of a test failed" in caplog.text
+
+
+async def test_abandoned_work_has_ended_and_its_callers_are_told() -> None:
+    tasks, began, ended = Tasks("a test", grace=1.0), asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    caller = asyncio.ensure_future(tasks.share("key", work))
+    gone = asyncio.ensure_future(tasks.share("key", work))
+    await began.wait()
+    gone.cancel()
+    await tasks.abandon_shared("key")
+    assert ended.is_set()
+    with pytest.raises(RequestCancelled):
+        await caller
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    await tasks.abandon_shared("key")  # nothing is under way
+    assert not tasks.is_shared("key")
 
 
 async def test_a_task_that_does_not_end_is_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,20 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.stores.nats_servers import SERVER, NatsCluster, one_server, three_servers
+from tests.stores.nats_fixture import nats as nats
+from tests.stores.nats_servers import SERVER, NatsCluster, three_servers
 
 from antiphon.stores import JetStreamOptions
 
 MakeOptions = Callable[..., JetStreamOptions]
-
-
-@pytest.fixture(scope="module")
-def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of one server."""
-    if SERVER is None:
-        pytest.skip("nats-server is not installed")
-    with one_server(tmp_path_factory.mktemp("nats")) as address:
-        yield address
 
 
 @pytest.fixture

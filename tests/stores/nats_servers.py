@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shutil
@@ -13,9 +14,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 SERVER = shutil.which("nats-server", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-STARTS_WITHIN = 30.0
+STARTS_WITHIN = 60.0
 
 
 def free_ports(count: int) -> list[int]:
@@ -88,16 +90,17 @@ class NatsCluster:
     """Servers that keep each stream three times."""
 
     def __init__(self, folder: Path, count: int = 3) -> None:
-        ports = free_ports(2 * count)
-        routes = ", ".join(f"nats://127.0.0.1:{port}" for port in ports[count:])
+        ports = free_ports(3 * count)
+        ports, routed, self._monitored = ports[:count], ports[count : 2 * count], ports[2 * count :]
+        routes = ", ".join(f"nats://127.0.0.1:{port}" for port in routed)
         self.servers = [
             NatsServer(
                 folder,
                 f"n{n}",
                 ports[n],
                 # Clients stay with the addresses that they were given: there may be proxies in between.
-                f'cluster {{ name: local, listen: "127.0.0.1:{ports[count + n]}", routes: [{routes}]\n'
-                "no_advertise: true }",
+                f'cluster {{ name: local, listen: "127.0.0.1:{routed[n]}", routes: [{routes}]\n'
+                f'no_advertise: true }}\nhttp: "127.0.0.1:{self._monitored[n]}"',
             )
             for n in range(count)
         ]
@@ -114,6 +117,20 @@ class NatsCluster:
             server.start()
         for server in self.servers:
             server.wait()
+        until = time.monotonic() + STARTS_WITHIN
+        while not self._is_ready():
+            assert time.monotonic() < until, "the servers did not become a cluster"
+            time.sleep(0.02)
+
+    def _is_ready(self) -> bool:
+        """Return whether a leader was chosen that has contact with all other servers."""
+        for port in self._monitored:
+            with urlopen(f"http://127.0.0.1:{port}/jsz", timeout=STARTS_WITHIN) as reply:
+                others = json.load(reply).get("meta_cluster", {}).get("replicas", [])
+            current = [each for each in others if each.get("current") and not each.get("offline")]
+            if len(current) == len(self.servers) - 1:  # only the leader knows this
+                return True
+        return False
 
     def stop(self) -> None:
         for server in self.servers:

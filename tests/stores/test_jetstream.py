@@ -7,25 +7,26 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 from nats.aio.client import Client
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js import JetStreamContext
+from nats.js.api import StreamConfig, StreamInfo
+from nats.js.errors import APIError
 from tests.stores.conftest import MakeOptions
 from tests.stores.nats_servers import NatsCluster, NatsServer, free_ports, one_server
+from tests.stores.several_stores import DEADLINE, line, store_process
 
 from antiphon.errors import LocalError, SessionClaimed, StoreError, StoreFull
 from antiphon.stores import Batch, JetStreamOptions, JetStreamStore, Page, RecordPatch, Store
 from antiphon.testing import check_damaged_store, check_shared_store, check_store
 from antiphon.testing.store_samples import events, read_all, session
 
-DEADLINE = 60.0
 SIZES = (1, 1, 1, 200_000, 600_000)
 """Of events: one that fits into a message, many of which do not fit into memory, and one in pieces."""
 
@@ -225,21 +226,6 @@ asyncio.run(main())
 """
 
 
-@contextmanager
-def owner_process(address: str, options: JetStreamOptions) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", CLAIMS_AND_STAYS, address, options.name, f"{options.lease}"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
 async def claimed_within(store: JetStreamStore, seconds: float) -> None:
     """Claim a session as soon as that is possible."""
     async with asyncio.timeout(seconds):
@@ -250,16 +236,11 @@ async def claimed_within(store: JetStreamStore, seconds: float) -> None:
             await asyncio.sleep(0.1)
 
 
-async def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return (await asyncio.wait_for(asyncio.to_thread(process.stdout.readline), DEADLINE)).strip()
-
-
 async def test_a_paused_owner_that_comes_back_is_refused(nats: str, apart: MakeOptions) -> None:
     options = apart(lease=1.0)
     async with JetStreamStore(nats, options) as store:
         await store.create(session("a"))
-        with owner_process(nats, options) as first:
+        with store_process(CLAIMS_AND_STAYS, nats, options) as first:
             assert await line(first) == "claimed"
             with pytest.raises(SessionClaimed, match="the first owner"):
                 await store.claim("a", "the second owner")
@@ -279,7 +260,7 @@ async def test_the_claim_of_a_killed_owner_ends_with_its_lease(nats: str, apart:
     options = apart(lease=1.0)
     async with JetStreamStore(nats, options) as store:
         await store.create(session("a"))
-        with owner_process(nats, options) as first:
+        with store_process(CLAIMS_AND_STAYS, nats, options) as first:
             assert await line(first) == "claimed"
             first.kill()
         await claimed_within(store, DEADLINE)
@@ -455,6 +436,25 @@ async def test_servers_that_cannot_be_reached_are_named(apart: MakeOptions) -> N
 async def test_more_replicas_than_servers_are_refused(nats: str, apart: MakeOptions) -> None:
     with pytest.raises(StoreError, match="fewer servers than the replicas"):
         await JetStreamStore(nats, apart(replicas=3)).open()
+
+
+async def test_a_server_of_the_cluster_that_is_not_there_yet_is_waited_for(
+    nats: str, apart: MakeOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusals = [
+        APIError(code=400, err_code=10005, description="no suitable peers for placement, peer offline")
+    ]
+    add_stream = JetStreamContext.add_stream
+
+    async def add_or_refuse(js: JetStreamContext, config: StreamConfig) -> StreamInfo:
+        if refusals:
+            raise refusals.pop()
+        return await add_stream(js, config)
+
+    monkeypatch.setattr(JetStreamContext, "add_stream", add_or_refuse)
+    async with JetStreamStore(nats, apart()) as store:
+        assert (await store.list()).records == ()
+    assert not refusals
 
 
 async def test_a_server_that_is_too_old_is_refused(apart: MakeOptions) -> None:

@@ -6,16 +6,20 @@ import asyncio
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from antiphon.errors import SessionClaimed
 from antiphon.stores import Batch, SQLiteStore
+from antiphon.stores.sqlite import schema
 from antiphon.testing.store_samples import events, read_all, session
 
 WRITES_UNTIL_KILLED = """
@@ -186,3 +190,24 @@ def test_growth_by_another_process_wakes_who_waits(tmp_path: Path) -> None:
             await store.append("a", Batch(8, (b"8",)))
 
     asyncio.run(check())
+
+
+def test_a_file_whose_tables_another_process_is_creating_is_not_taken_for_a_foreign_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, connect = tmp_path / "s.db", sqlite3.connect
+
+    class Interrupted(sqlite3.Connection):
+        """Lets another process create the tables between two reads of this one."""
+
+        def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+            found = super().execute(sql, *parameters)
+            if sql != "PRAGMA application_id":
+                return found
+            row = found.fetchone()
+            with closing(connect(path, timeout=0, isolation_level=None)) as other, suppress(sqlite3.Error):
+                schema.migrate(other, path)  # it has to wait if this one still reads
+            return super().execute(f"SELECT {row[0]}")
+
+    monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Interrupted))
+    schema.open_writer(path, schema.Durability.PROCESS, patience=1.0).close()

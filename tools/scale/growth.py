@@ -7,11 +7,6 @@ from typing import NamedTuple
 
 from tools.scale.costs import Costs
 
-SHARDS = 8
-"""Journal streams, unless `JetStreamOptions.shards` says otherwise."""
-SPARE = 1.3
-"""Consumers that a stream has room for over those that it has on average."""
-
 
 class Usage(NamedTuple):
     """How an installation is used."""
@@ -44,8 +39,6 @@ class Size(NamedTuple):
     disk: float
     """Bytes on the disk of each server, with as many servers as replicas."""
     nats_heap: float
-    shards: int
-    """Journal streams that the consumers need."""
     consumers: int
     hubs: int
     hubs_by_memory: int
@@ -89,7 +82,6 @@ def size(sessions: int, costs: Costs, usage: Usage = USUAL) -> Size:
         + sessions * costs["session_heap"]
         + opened * costs["claim_heap"]
         + consumers * costs["consumer_heap"],
-        max(SHARDS, ceil(SPARE * consumers / costs["consumers_per_stream"])),
         consumers,
         hubs,
         by_memory,

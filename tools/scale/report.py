@@ -93,7 +93,6 @@ def growth_table(costs: Costs) -> str:
         ("heap of each NATS server", [amount(each.nats_heap, "B") for each in sizes]),
         ("subjects of the index stream", [f"{each.sessions:,}" for each in sizes]),
         ("consumers, in all", [f"{each.consumers:,}" for each in sizes]),
-        ("journal streams for them (`shards`)", [f"{each.shards:,}" for each in sizes]),
         ("a killed server is back after", [amount(each.restart, "s") for each in sizes]),
         ("hubs, for the memory of agents", [f"{each.hubs_by_memory:,}" for each in sizes]),
         ("hubs, for their own core", [f"{each.hubs_by_cpu:,}" for each in sizes]),

@@ -1,67 +1,54 @@
-"""SessionRegistry: the sessions that are open in one server: make, open, fork, attach, close, release.
+"""SessionRegistry: the sessions that are open in one server: make, open, fork, close, release.
 
 A session is owned here (`ServedSession`) or, where several servers work on one store, owned by another server
-and followed here (`DistantSession`). Each may become the other while clients are attached to it.
+and followed here (`DistantSession`, see `DistantSessions`). Each may become the other while clients are
+attached to it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
 from antiphon.engine.events import Updated
-from antiphon.engine.questions import Question
 from antiphon.engine.session import Session, forked
 from antiphon.engine.snapshot import state_word
 from antiphon.engine.subagents import SUBAGENT_OF
+from antiphon.engine.turn import Cause
 from antiphon.errors import (
-    AntiphonError,
-    RequestCancelled,
     RequestError,
     ResourceNotFound,
     SessionClaimed,
     SessionUnknown,
     StaleWriter,
-    StoreError,
     TooLarge,
 )
-from antiphon.live.attachment_writer import MOVE_WAIT, AttachmentWriter
-from antiphon.live.followed_session import FollowedSession
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.session import LiveSession
 from antiphon.live.stored_session import read_session
 from antiphon.schema import v2
 from antiphon.schema.antiphon.prompts import OperationMeta
 from antiphon.schema.antiphon.readers import read_meta
 from antiphon.server.access import EVERYTHING, AccessPolicy
-from antiphon.server.connection import ClientConnection, ClientInfo
-from antiphon.server.control.control import Control
-from antiphon.server.control.operations import Cancel, Operation, Rename, Submit, identified
-from antiphon.server.distant.elsewhere import Elsewhere, Glance
-from antiphon.server.distant.session import DistantSession
-from antiphon.server.ids import new_id
+from antiphon.server.clients.attachments import LAST_UPDATES, Attachments
+from antiphon.server.connection import ClientConnection
+from antiphon.server.control.operations import Rename
+from antiphon.server.distant.elsewhere import Elsewhere, Glance, open_elsewhere
+from antiphon.server.distant.session import AnySession, DistantSession
+from antiphon.server.distant.sessions import DistantSessions, Here
+from antiphon.server.ids import Wanted, new_id, session_id_of
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import SessionStart, choose_title
-from antiphon.server.tasks import Tasks
+from antiphon.server.tasks import ServerTasks
 from antiphon.server.worker import Worker
 from antiphon.stores.base import RecordPatch, SessionRecord, Store
 
 logger = logging.getLogger("antiphon.server")
-
-LAST_UPDATES = 2.0
-"""Seconds that a client gets to read the last updates of a session that is closed, or to join a subagent
-whose work is over already."""
-
-RETRY = 0.5
-"""Seconds between two attempts to open a session again whose store has failed."""
-
-Wanted = v2.NewSessionRequest | v2.ForkSessionRequest
-AnySession = ServedSession | DistantSession
 
 
 def now() -> int:
@@ -69,28 +56,11 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def session_id_of(wanted: Wanted) -> str:
-    """Return the id of a new session. Under an operation id it is made from that: so the store alone decides
-    whether the session is there, also after a restart."""
-    operation_id = read_meta(OperationMeta, wanted.meta).operation_id
-    if operation_id is None:
-        return new_id("sess")
-    source = wanted.session_id if isinstance(wanted, v2.ForkSessionRequest) else ""
-    named = hashlib.sha256(f"{source}\n{operation_id}".encode())
-    return f"sess_{named.hexdigest()[:24]}"
-
-
 async def record_of(store: Store, session_id: str) -> SessionRecord:
     record = await store.get(session_id)
     if record is None:
         raise ResourceNotFound("no such session", data={"sessionId": session_id})  # SESS-53, SESS-55
     return record
-
-
-def open_elsewhere(session_id: str) -> RequestError:
-    return RequestError(
-        AntiphonError.code, "The session is open in another process", data={"sessionId": session_id}
-    )
 
 
 class SessionRegistry:
@@ -103,7 +73,9 @@ class SessionRegistry:
         grace: float,
         most_sessions: int | None = None,
         changed: Callable[[str], None] = lambda _: None,
+        opened: Callable[[ServedSession], None] = lambda _: None,
         elsewhere: Elsewhere | None = None,
+        lost: Cause | None = None,
     ) -> None:
         """Make a registry without open sessions.
 
@@ -112,11 +84,15 @@ class SessionRegistry:
         grace: seconds that the work of a session gets to end in
         most_sessions: how many may be open at a time
         changed: called with the id of a session whose entry in `session/list` may have changed, or is gone
+        opened: called with a session that is open and owned here from now on, before anything happens in it
         elsewhere: the other servers that work on the same store, if there may be any
+        lost: what cut a turn short that is open in the store
         """
+        self._lost = lost
         self.store = store
         self.agent_of = agent_of
         self.changed = changed
+        self._opened = opened
         self._make_worker = make_worker
         self._most_sessions = most_sessions
         self._places = 0
@@ -127,44 +103,38 @@ class SessionRegistry:
         self._grace = grace
         self._elsewhere = elsewhere
         self._sessions: dict[str, ServedSession] = {}
-        self._distant: dict[str, DistantSession] = {}
         self._open: dict[str, AsyncExitStack] = {}
         self._blocked: dict[str, asyncio.Event] = {}
         """The sessions that are being closed, or written to while they are not open: an open waits."""
-        self._recovering: dict[str, asyncio.Task[None]] = {}
-        """The sessions that were lost here and are about to be served again."""
-        self._begin_life()
+        self._tasks = ServerTasks(grace=grace)
+        self.attachments = Attachments(
+            self.connections,
+            self._tasks,
+            find=self.find,
+            serving=self.serving,
+            left=self._client_left,
+            moves=elsewhere is not None,
+        )
+        here = Here(self.find, self.open, self._once, self._read, self._serve, self.release, self.retire)
+        self.distant = DistantSessions(
+            store, elsewhere, here, self.attachments, self._tasks, clock=now, changed=changed
+        )
 
-    def _begin_life(self) -> None:
-        self._starts = Tasks("the server", grace=self._grace)
-        """What makes and opens sessions. It is cancelled with the server."""
-        self._ends = Tasks("the server", grace=self._grace)
-        """What closes sessions and puts them away. It is waited for."""
+    def _client_left(self, session_id: str) -> None:
+        self.distant.leave_unused(session_id)
 
     def find(self, session_id: str) -> ServedSession | None:
         """Return a session that is open and owned here."""
         return self._sessions.get(session_id)
 
     def serving(self, session_id: str) -> AnySession | None:
-        """Return a session that is open here, wherever it is worked on. While it is being taken over, it is
-        the distant one, which its clients follow."""
-        return self._distant.get(session_id) or self._sessions.get(session_id)
-
-    async def served(self, session_id: str) -> AnySession | None:
-        """Return a session that is open here. One that was lost is waited for until it is served again."""
-        while (recovering := self._recovering.get(session_id)) is not None:
-            await asyncio.wait([recovering])
-        return self.serving(session_id)
+        """Return a session that is open here, wherever it is worked on."""
+        return self.distant.serving(session_id)
 
     @property
     def sessions(self) -> list[ServedSession]:
         """The sessions that are open and owned here."""
         return list(self._sessions.values())
-
-    @property
-    def distant(self) -> list[DistantSession]:
-        """The sessions that are followed here and owned by another server."""
-        return list(self._distant.values())
 
     def glance(self, session_id: str) -> Glance | None:
         """Return what lists show of a session that is open, here or at another server."""
@@ -172,6 +142,10 @@ class SessionRegistry:
         if session is not None:
             return Glance(state_word(session.fold), len(session.feed.presence.clients()))
         return None if self._elsewhere is None else self._elsewhere.glance(session_id)
+
+    async def is_open_elsewhere(self, session_id: str) -> bool:
+        """Return whether another server owns a session."""
+        return self._elsewhere is not None and not await self._elsewhere.is_free(session_id)
 
     # --- making ------------------------------------------------------------------------------------
 
@@ -186,7 +160,7 @@ class SessionRegistry:
         async def open_or_make() -> AnySession:
             return await make() if await self.store.get(id) is None else await self.open(id)
 
-        return await self._starts.share(("make", id), open_or_make)
+        return await self._tasks.starts.share(("make", id), open_or_make)
 
     async def create(
         self, params: Wanted, meta: dict[str, Any], *, history: Sequence[Updated] = ()
@@ -256,6 +230,7 @@ class SessionRegistry:
             changed=lambda: self.changed(session.id),
             failed=partial(self._failed, session),
         )
+        self._opened(session)
         self.changed(session.id)
         try:
             await session.worker.open()
@@ -271,15 +246,9 @@ class SessionRegistry:
         """Put a session away whose store has failed, or whose claim another server has; it can be opened
         again later."""
         if self._elsewhere is None:
-            self._ends.start_soon(self.release(session))
-            return
-        task = self._recovering[session.id] = self._ends.start_soon(self._recover(session))
-
-        def recovered(_: object) -> None:
-            if self._recovering.get(session.id) is task:
-                del self._recovering[session.id]
-
-        task.add_done_callback(recovered)
+            self._tasks.ends.start_soon(self.release(session))
+        else:
+            self.distant.recover_soon(session)
 
     # --- opening -----------------------------------------------------------------------------------
 
@@ -288,7 +257,7 @@ class SessionRegistry:
         """Hold a place while a session is made, or is read from the store. Raises `RequestError` where too
         many are open."""
         most = self._most_sessions
-        if most is not None and len(self._sessions) + len(self._distant) + self._places >= most:
+        if most is not None and len(self._sessions) + len(self.distant) + self._places >= most:
             data = {"reason": "limit", "limit": "sessions"}
             raise RequestError(TooLarge.code, f"{most} sessions are open, which is the limit here", data=data)
         self._places += 1
@@ -306,11 +275,26 @@ class SessionRegistry:
         await self.wait_closed(session_id)
         session = self.serving(session_id)
         if session is None:
-            begin = partial(self._reopen, session_id, voice)
-            session = await self._starts.share(("open", session_id), begin)
+            session = await self._once(session_id, partial(self._reopen, session_id, voice))
         if isinstance(session, ServedSession):
             session.worker.used()
         return session
+
+    async def _once(
+        self, session_id: str, begin: Callable[[], Coroutine[Any, Any, AnySession]]
+    ) -> AnySession:
+        """Open a session by `begin`, once for all callers that ask for it meanwhile."""
+        await self.wait_closed(session_id)
+        return await self._tasks.starts.share(("open", session_id), begin)
+
+    async def follow(self, session_id: str) -> AnySession:
+        """Return a session that is open here, or follow it without owning it, even if no server does."""
+        await self.wait_closed(session_id)
+        return self.serving(session_id) or await self._once(session_id, partial(self._follow, session_id))
+
+    async def _follow(self, session_id: str) -> DistantSession:
+        with self.opening():
+            return await self.distant.follow(await record_of(self.store, session_id), None)
 
     async def own(self, session_id: str) -> ServedSession:
         """Return a session that is owned here, or open it. Raises `RequestError` if another server has it."""
@@ -330,198 +314,33 @@ class SessionRegistry:
                         raise open_elsewhere(session_id) from error
                 else:
                     return await self._serve(live, voice)
-            return await self._follow(record, voice)
+            return await self.distant.follow(record, voice)
 
-    async def _serve(self, live: LiveSession, voice: AttachmentWriter | None) -> ServedSession:
+    async def _serve(self, live: LiveSession, voice: AttachmentWriter | None = None) -> ServedSession:
         session = await self._enter(live)
         # Nothing that was previewed changes by that. Clients of other servers may wait for their prompts.
-        session.emit(session.fold.interrupt(attended=self._elsewhere is not None))
+        session.emit(session.fold.interrupt(attended=self._elsewhere is not None, cause=self._lost))
         if voice is not None:
-            self.pin(voice, session, history=True)
+            self.attachments.pin(voice, session, history=True)
         session.emit(session.worker.news())  # after the replay, which may have shown older news
         return session
 
-    async def _read(self, session_id: str, voice: AttachmentWriter | None) -> LiveSession:
+    async def _read(self, session_id: str, voice: AttachmentWriter | None = None) -> LiveSession:
         preview = None if voice is None else voice.preview
         return await LiveSession.open(self.store, session_id, clock=now, preview=preview)
-
-    # --- sessions of other servers -----------------------------------------------------------------
-
-    async def _follow(self, record: SessionRecord, voice: AttachmentWriter | None) -> DistantSession:
-        assert self._elsewhere is not None
-        id = record.session_id
-        preview = None if voice is None else voice.preview
-        feed = await FollowedSession.open(self.store, id, clock=now, preview=preview)
-
-        async def take_over() -> Control:
-            return (await self.take_over(id)).control
-
-        session = DistantSession(feed, self._elsewhere.control(feed, record, take_over), self.connections)
-        feed.observe(changed=lambda: self.changed(id), failed=lambda: self._leave_soon(session))
-        if voice is not None:
-            self.pin(voice, session, history=True)  # before more is read than was previewed
-        await session.begin()
-        self._distant[id] = session
-        self.changed(id)
-        return session
-
-    async def take_over(self, session_id: str) -> AnySession:
-        """Own a session whose owner is gone: the turn that it was in ends as interrupted, and its clients
-        here stay attached. If another server was faster, it stays distant; if it is not followed here,
-        `SessionClaimed` is raised."""
-        await self.wait_closed(session_id)
-        return await self._starts.share(("open", session_id), partial(self._take_over, session_id))
-
-    async def _take_over(self, session_id: str) -> AnySession:
-        assert self._elsewhere is not None
-        owned, distant = self.find(session_id), self._distant.get(session_id)
-        if owned is not None:
-            return owned  # it was taken over since the caller asked for that
-        try:
-            live = await self._read(session_id, None)
-        except SessionClaimed:
-            if distant is None:
-                raise
-            return distant
-        self._elsewhere.taken_over(session_id)
-        session = await self._serve(live, None)
-        if session.live.failed:
-            if distant is None:
-                raise StoreError(f"session {session_id} was lost while it was taken over")
-            return distant
-        if distant is not None:
-            await self._replace(distant, session)
-        session.worker.advance()
-        return session
-
-    def lose(self, session_id: str) -> None:
-        """Follow a session that another server has taken over from this one."""
-        session = self.find(session_id)
-        if session is not None:
-            session.live.lose()
-
-    async def _recover(self, failed: ServedSession) -> None:
-        """Serve a session again, from its journal, that could not be worked on here any more. Its clients
-        stay attached."""
-        await self.release(failed)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(MOVE_WAIT):
-                while True:
-                    try:
-                        session = await self.open(failed.id)
-                        break
-                    except (StoreError, RequestError) as error:
-                        logger.warning("session %s cannot be opened again yet: %s", failed.id, error)
-                    except SessionUnknown:
-                        return
-                    await asyncio.sleep(RETRY)
-                self._move(failed.attached(), session)
-                self._starts.start_soon(self._submit_again(failed, _advanced(session)))
-
-    async def _submit_again(self, failed: ServedSession, session: AnySession) -> None:
-        """Submit the prompts again that clients wait for and that were not committed. Those that were are
-        known by their ids."""
-        waiting = [
-            (client, voice, message_id)
-            for client in failed.clients()
-            for voice in [client.voices[failed.id]]
-            for message_id in voice.pending.waiting
-        ]
-        for client, voice, message_id in waiting:
-            entry = failed.fold.prompts.get(message_id)
-            if entry is None or session.fold.prompts.get(message_id) is not None:
-                continue
-            if entry.settled:  # it was cancelled, and neither that nor the prompt was committed
-                voice.pending.refused(message_id, RequestCancelled().to_wire())
-                continue
-            asked = Submit(
-                message_id=message_id,
-                content=entry.raw_content,
-                delivery=entry.delivery,
-                operation_id=entry.operation_id,
-                sender=voice.who,
-                meta=entry.meta,
-                request_id=entry.request_id,
-            )
-            try:
-                await self.perform(session, asked, client.policy)
-            except AntiphonError as error:
-                voice.pending.refused(message_id, error.to_wire(), withdrawn=True)
-
-    async def perform(
-        self, session: AnySession, operation: Operation, policy: AccessPolicy = EVERYTHING
-    ) -> Any:
-        """Perform an operation on a session. If the session is lost here meanwhile, perform it where it is
-        served then; the operation is known by its id, so it is done once."""
-        if self._elsewhere is None:
-            return await session.control.perform(operation, policy)
-        operation, loop = identified(operation), asyncio.get_running_loop()
-        until = loop.time() + MOVE_WAIT
-        while True:
-            try:
-                return await session.control.perform(operation, policy)
-            except StoreError:
-                served = await self.served(session.id)
-                if served is None or served is session or loop.time() >= until:
-                    raise
-                session = served
-
-    def cancel(self, session_id: str, operation: Cancel, policy: AccessPolicy = EVERYTHING) -> None:
-        """Cancel, after what was asked of the session before; in one that is lost here, once it is served
-        again."""
-        session = self.serving(session_id)
-        if session is not None and not session.feed.failed:
-            session.control.cancel(operation, policy)
-        elif session_id in self._recovering:
-            self._starts.start_soon(self._cancel_later(session_id, operation, policy))
-
-    async def _cancel_later(self, session_id: str, operation: Cancel, policy: AccessPolicy) -> None:
-        session = await self.served(session_id)
-        if session is not None:
-            with suppress(AntiphonError):  # a notification is not answered
-                await self.perform(session, operation, policy)
-
-    async def _replace(self, distant: DistantSession, session: ServedSession) -> None:
-        self._distant.pop(distant.id, None)
-        self._move(distant.attached(), session)
-        await distant.stop()
-
-    def _move(self, voices: Sequence[AttachmentWriter], session: AnySession) -> None:
-        for voice in voices:
-            voice.move_to(session.feed, session.control.answer)
-
-    def _leave_soon(self, session: DistantSession) -> None:
-        self._ends.start_soon(self.leave(session))
-
-    async def leave(self, session: DistantSession) -> None:
-        """Follow a session of another server no more: it was deleted, or no client is left here."""
-        if self._distant.get(session.id) is not session:
-            return
-        del self._distant[session.id]
-        await session.stop()
-        await asyncio.gather(*(self.detach(client, session.id) for client in tuple(self.connections)))
-        self.changed(session.id)
-
-    async def closed_elsewhere(self, session: DistantSession, seq: int) -> None:
-        """Detach the clients of a session that was closed for all, once they have its last event `seq`."""
-        with suppress(TimeoutError, StoreError):
-            async with asyncio.timeout(LAST_UPDATES):
-                await session.feed.durable(seq)
-        await asyncio.gather(*(self._dismiss(client, session.id) for client in tuple(self.connections)))
-        await self.leave(session)
 
     @asynccontextmanager
     async def borrow(self, session_id: str) -> AsyncIterator[LiveSession]:
         """Open a session for a moment, to write something to it. One that is not open is not served by that;
         an open waits meanwhile."""
         await self.wait_closed(session_id)
-        if session_id in self._sessions or self._starts.is_shared(("open", session_id)):
+        if session_id in self._sessions or self._tasks.starts.is_shared(("open", session_id)):
             yield (await self.own(session_id)).live
             return
         with self._block(session_id):
             await record_of(self.store, session_id)
             try:
-                borrowed = await self._read(session_id, None)
+                borrowed = await self._read(session_id)
             except SessionClaimed as error:
                 raise open_elsewhere(session_id) from error
             async with borrowed as live:
@@ -529,12 +348,12 @@ class SessionRegistry:
 
     async def rename(self, session_id: str, title: str, policy: AccessPolicy = EVERYTHING) -> None:
         """Set the title that a client chose, wherever the session is worked on."""
-        if self._elsewhere is None or await self._elsewhere.is_free(session_id):
+        if await self.is_open_elsewhere(session_id):
+            session = await self.open(session_id)
+            await self.distant.perform(session, Rename(title=title), policy)
+        else:
             async with self.borrow(session_id) as live:
                 await choose_title(live, title)
-        else:
-            session = await self.open(session_id)
-            await self.perform(session, Rename(title=title), policy)
 
     @contextmanager
     def _block(self, session_id: str) -> Iterator[None]:
@@ -566,85 +385,6 @@ class SessionRegistry:
                 raise
             logger.info("session %s was lost while it was set up", session.id)
 
-    # --- attachments -------------------------------------------------------------------------------
-
-    def new_voice(
-        self, connection: ClientConnection, session_id: str, info: ClientInfo | None = None
-    ) -> AttachmentWriter:
-        return connection.new_voice(session_id, info, partial(self._is_asked, connection, session_id))
-
-    def pin(self, voice: AttachmentWriter, session: AnySession, **where: Any) -> None:
-        """Bind an attachment to a session (`AttachmentWriter.pin`). Where several servers work on the store,
-        the session may move to another one while the client stays."""
-        voice.pin(session.feed, session.control.answer, moves=self._elsewhere is not None, **where)
-
-    def _is_asked(self, connection: ClientConnection, session_id: str, question: Question) -> bool:
-        session = self.serving(session_id)
-        return session is not None and connection.policy.answers(
-            session, question, client_id=connection.client_id
-        )
-
-    def attached(self, connection: ClientConnection, session_id: str) -> tuple[AttachmentWriter, AnySession]:
-        """Return a client's attachment to a session, and the session. Raises `ResourceNotFound`."""
-        voice, session = connection.voices.get(session_id), self.serving(session_id)
-        if voice is None or session is None or session.closing or not voice.follows(session.feed):
-            # RPC-25, SESS-56: a session that was not opened here, or is being closed, is not active here.
-            raise ResourceNotFound("no such session is active here", data={"sessionId": session_id})
-        return voice, session
-
-    def closing_voice(self, connection: ClientConnection, session_id: str) -> AttachmentWriter | None:
-        """Return a client's attachment to a session that is being closed."""
-        session = self.find(session_id)
-        return connection.voices.get(session_id) if session is not None and session.closing else None
-
-    def has_others(self, connection: ClientConnection, session_id: str) -> bool:
-        """Return whether clients of other connections are attached to a session, here or elsewhere."""
-        session = self.serving(session_id)
-        if session is not None:
-            presence = session.feed.presence
-            if len(presence.clients()) > len(presence.local_clients()):
-                return True
-        return any(other is not connection and other.follows(session_id) for other in self.connections)
-
-    async def detach(self, connection: ClientConnection, *session_ids: str, closed: bool = False) -> None:
-        """Detach a client from sessions, which are `closed` or go on without it. Its prompts are answered
-        first: a client that is not attached gets no answer from its attachment."""
-        async with connection.moving:  # an attachment that is being moved is left where it arrives
-            for session_id in self._with_subagents(connection, session_ids):
-                voice = connection.voices.pop(session_id, None)
-                if voice is not None:
-                    session = self.find(session_id)
-                    if session is not None:
-                        session.worker.client_left()
-                    voice.part(closed=closed)
-                    await voice.stop()
-                distant = self._distant.get(session_id)
-                if distant is not None and not distant.clients():
-                    self._leave_soon(distant)
-
-    async def detach_all(self, connection: ClientConnection) -> None:
-        """Detach a client whose connection has ended. It is detached also if the caller is cancelled."""
-        await self._ends.share(connection, lambda: self.detach(connection, *connection.voices))
-
-    def _with_subagents(self, connection: ClientConnection, session_ids: Sequence[str]) -> list[str]:
-        """Return these sessions and, of those that this client follows, the ones that work for them."""
-        found = list(session_ids)
-        for parent_id in found:
-            for session_id in connection.voices:
-                session = self.find(session_id)
-                if session is not None and session.parent is not None and session.parent.id == parent_id:
-                    found.append(session_id)
-        return found
-
-    async def _dismiss(self, connection: ClientConnection, session_id: str) -> None:
-        """Detach a client from a session that is over, once it has the last of it, if it reads."""
-        voice = connection.voices.get(session_id)
-        if voice is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LAST_UPDATES):
-                    await voice.caught_up()  # SESS-40: the last updates come before the answer
-            await self.detach(connection, session_id, closed=True)
-
     # --- closing -----------------------------------------------------------------------------------
 
     async def close(self, session: ServedSession) -> None:
@@ -654,7 +394,7 @@ class SessionRegistry:
         session.closing = True
         blocked = ExitStack()
         blocked.enter_context(self._block(session.id))  # now, and not when the task begins
-        await self._ends.share(session, lambda: self._close(session, blocked))
+        await self._tasks.ends.share(session, lambda: self._close(session, blocked))
 
     async def close_if_open(self, session_id: str, policy: AccessPolicy = EVERYTHING) -> None:
         """Close a session, wherever it is open."""
@@ -664,15 +404,14 @@ class SessionRegistry:
         elif self._elsewhere is not None:
             await self._elsewhere.close(session_id, policy.credential)
             if session is not None:
-                await self.leave(session)
+                await self.distant.leave(session)
 
     async def _close(self, session: ServedSession, blocked: ExitStack) -> None:
         with blocked:
             try:
                 await session.close()
             finally:
-                clients = tuple(self.connections)
-                await asyncio.gather(*(self._dismiss(client, session.id) for client in clients))
+                await self.attachments.dismiss_all(session.id)
                 await self.release(session)
 
     async def wait_closed(self, session_id: str) -> None:
@@ -692,7 +431,7 @@ class SessionRegistry:
             await session.stop()
             await stack.aclose()
             if not session.live.failed:  # then its attachment notifies every client, or waits to be moved
-                await asyncio.gather(*(self.detach(client, session.id) for client in tuple(self.connections)))
+                await self.attachments.clear(session.id)
             if self._elsewhere is not None and not session.live.failed:
                 fold = session.fold
                 waits = bool(fold.prompts.queued) and not fold.prompts.paused
@@ -700,34 +439,27 @@ class SessionRegistry:
 
     def retire(self, subagent: ServedSession) -> None:
         """Put a subagent away whose work is done, once the clients that follow it have the last of it."""
-        self._ends.start_soon(self._retire(subagent))
+        self._tasks.ends.start_soon(self._retire(subagent))
 
     async def _retire(self, subagent: ServedSession) -> None:
         if subagent.joining:
             await asyncio.wait(subagent.joining, timeout=LAST_UPDATES)
-        await asyncio.gather(*(self._dismiss(client, subagent.id) for client in subagent.clients()))
+        await self.attachments.dismiss(subagent.clients(), subagent.id)
         await self.release(subagent)
 
     async def aclose(self) -> None:
         """Put every session away, and wait for everything that was begun."""
-        await self._starts.aclose()
+        await self._tasks.starts.aclose()
         for session in self.sessions:
             session.worker.interrupt()  # all of them at once: each has the same time to end
-        await self._ends.drain()
+        await self._tasks.ends.drain()
         for session in self.sessions:
             await self.release(session)
-        for distant in self.distant:
-            await self.leave(distant)
-        await self._ends.drain()
-        await self._ends.aclose()
-        self._begin_life()  # a server may be used again
-
-
-def _advanced(session: AnySession) -> AnySession:
-    """Let the queue of a session go on, if it is owned here now."""
-    if isinstance(session, ServedSession):
-        session.worker.advance()
-    return session
+        for distant in self.distant.sessions:
+            await self.distant.leave(distant)
+        await self._tasks.ends.drain()
+        await self._tasks.ends.aclose()
+        self._tasks.begin()  # a server may be used again
 
 
 def _cut(fold: Session, at: str | None) -> list[Updated]:

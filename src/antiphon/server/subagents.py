@@ -8,16 +8,21 @@ allows.
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Collection
 
 from antiphon.engine.json_values import encode
 from antiphon.engine.subagents import SUBAGENT_OF
-from antiphon.errors import SessionUnknown, StoreError
+from antiphon.errors import AntiphonError, SessionUnknown, StoreError
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.stored_session import read_session
 from antiphon.server.connection import ClientConnection
-from antiphon.server.registry import AnySession, SessionRegistry
+from antiphon.server.distant.session import AnySession, DistantSession
+from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
 from antiphon.stores.base import Store
+
+logger = logging.getLogger("antiphon.server")
 
 
 def takes_subagents(client: ClientConnection) -> bool:
@@ -28,8 +33,8 @@ def takes_subagents(client: ClientConnection) -> bool:
 def follow(
     registry: SessionRegistry,
     client: ClientConnection,
-    parent: ServedSession,
-    child: ServedSession,
+    parent: AnySession,
+    child: AnySession,
     announced: int,
 ) -> None:
     """Attach a client to a subagent, once it has been sent everything of the parent up to `announced`."""
@@ -44,12 +49,14 @@ def follow(
             await voice.reached(announced)
             if client.voices.get(parent.id) is not voice or child.id in client.voices or child.gone:
                 return  # it left, or follows already
-            attached = client.voices[child.id] = registry.new_voice(client, child.id)
-            registry.pin(attached, child, history=True)
+            attached = client.voices[child.id] = registry.attachments.new_voice(client, child.id)
+            registry.attachments.pin(attached, child, history=True)
             attached.start(state=True)
+            follow_all(registry, client, child)
         finally:
             child.joining.discard(joined)
             joined.set_result(None)
+            registry.distant.leave_unused(child.id)
 
     client.wire.start_soon(attach())
 
@@ -63,9 +70,40 @@ def announcements(session: AnySession, voice: AttachmentWriter) -> list[bytes]:
 def follow_all(registry: SessionRegistry, client: ClientConnection, session: AnySession) -> None:
     """Attach a client that has joined a session to the subagents that are at work for it, too."""
     for info in session.fold.subagents:
-        child = registry.find(info.id)
-        if child is not None and isinstance(session, ServedSession) and child.parent is session:
-            follow(registry, client, session, child, session.fold.last_seq)
+        if isinstance(session, ServedSession):
+            child = registry.find(info.id)
+            if child is not None and child.parent is session:
+                follow(registry, client, session, child, session.fold.last_seq)
+        elif info.working:
+            client.wire.start_soon(_follow_one(registry, client, session, info.id))
+
+
+async def _follow_one(
+    registry: SessionRegistry, client: ClientConnection, parent: DistantSession, child_id: str
+) -> None:
+    try:
+        await follow_distant(registry, [client], parent, child_id)
+    except AntiphonError as error:
+        logger.warning("subagent of %s is not followed: %s", parent.id, error)
+
+
+async def follow_distant(
+    registry: SessionRegistry, clients: Collection[ClientConnection], parent: DistantSession, child_id: str
+) -> None:
+    """Attach clients to a subagent that works at another server. They get all of it, also if it is over by
+    now. Raises `ResourceNotFound` if its owner has not begun the session yet."""
+    if not any(map(takes_subagents, clients)):
+        return
+    announced = parent.fold.last_seq
+    child = await registry.follow(child_id)
+    if child.gone:  # it was over at that moment
+        child = await registry.follow(child_id)
+    for client in clients:
+        follow(registry, client, parent, child, announced)
+    registry.distant.leave_unused(child_id)
+    if isinstance(child, DistantSession):
+        child.parent = parent
+        await registry.distant.leave_if_over(child)
 
 
 async def delete_subagents(store: Store, session_id: str) -> None:

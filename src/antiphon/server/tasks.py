@@ -1,4 +1,5 @@
-"""Tasks: the tasks and timers of one owner, a session or a server. All of them end with it."""
+"""Tasks: the tasks and timers of one owner, a session or a server. All of them end with it.
+ServerTasks: those of a server."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import logging
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, TypeVar
 
-from antiphon.errors import RequestError
+from antiphon.errors import AntiphonError, RequestCancelled, RequestError
 
 logger = logging.getLogger("antiphon.server")
 
@@ -20,6 +21,7 @@ class _Shared:
     def __init__(self, task: asyncio.Task[Any]) -> None:
         self.task = task
         self.waiting = 0
+        self.abandoned = False
 
 
 class Tasks:
@@ -59,8 +61,22 @@ class Tasks:
         try:
             result: T = await asyncio.shield(shared.task)
             return result
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if shared.abandoned and caller is not None and not caller.cancelling():
+                raise RequestCancelled from None
+            raise
         finally:
             shared.waiting -= 1
+
+    async def abandon_shared(self, key: Hashable) -> None:
+        """Cancel the work of this key, if it is under way, and wait until it has ended. Callers that wait for
+        it get `RequestCancelled`."""
+        shared = self._shared.get(key)
+        if shared is not None:
+            shared.abandoned = True
+            shared.task.cancel()
+            await asyncio.wait([shared.task])
 
     def is_shared(self, key: Hashable) -> bool:
         """Return whether the work of this key is under way."""
@@ -115,5 +131,24 @@ class Tasks:
     def _shared_ended(self, key: Hashable) -> None:
         shared = self._shared.pop(key)
         failure = None if shared.task.cancelled() else shared.task.exception()
-        if failure is not None and not shared.waiting and not isinstance(failure, RequestError):
+        if failure is None or shared.waiting or isinstance(failure, RequestError):
+            return
+        if isinstance(failure, AntiphonError):  # such as a session that moved meanwhile
+            logger.warning("task of %s failed after its callers were gone: %s", self._owner, failure)
+        else:
             logger.error("task of %s failed", self._owner, exc_info=failure)
+
+
+class ServerTasks:
+    """The tasks of a server, which may be used again after it has ended."""
+
+    def __init__(self, *, grace: float) -> None:
+        self._grace = grace
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a life of the server, without tasks."""
+        self.starts = Tasks("the server", grace=self._grace)
+        """What makes and opens sessions. It is cancelled with the server."""
+        self.ends = Tasks("the server", grace=self._grace)
+        """What closes sessions and puts them away. It is waited for."""

@@ -54,7 +54,8 @@ class SharedStore(Store, Protocol):
     """A store that several processes share, on one host or many. Each of them has a store with its own id.
 
     A store has a lease that it renews. When its process dies, or is paused or cut off for longer than the
-    lease, other stores may take over its claims.
+    lease, other stores may take over its claims. They do not if no store could renew its lease: each
+    one gets its own back.
     """
 
     @property
@@ -70,6 +71,10 @@ class SharedStore(Store, Protocol):
 
     async def begin_lease(self) -> None:
         """Take the lease now. Without it, the first claim takes it; until then `peers` does not list it."""
+
+    async def end_lease(self, store_id: str) -> None:
+        """End the lease of a store whose process is known to be gone, so that its claims can be taken over at
+        once. If the process lives after all, it is as if it had been cut off."""
 
     def describe(self, about: Mapping[str, Any]) -> None:
         """Say what the lease tells other stores of this process, as JSON. Others see a change about a second

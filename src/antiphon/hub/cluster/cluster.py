@@ -41,9 +41,14 @@ RESULTS = ("done", "refused", "unanswered", "not_owned")
 
 
 class Cluster:
-    def __init__(self, store: SharedStore, home: Home, tasks: Tasks, *, works: bool) -> None:
-        """`works`: whether this hub works on sessions; otherwise it owns none."""
+    def __init__(self, store: SharedStore, home: Home, tasks: Tasks, *, works: bool, name: str = "") -> None:
+        """Find the other hubs on a store.
+
+        works: whether this hub works on sessions; otherwise it owns none
+        name: `HubAbout.name`; empty if the hub has none
+        """
         self.store = store
+        self.name = name
         self._works = works
         self.home = home
         self._tasks = tasks
@@ -120,6 +125,19 @@ class Cluster:
         logger.info("session %s taken over from another hub", session_id)
 
     # --- the other hubs ------------------------------------------------------------------------------
+
+    async def end_earlier_lease(self) -> None:
+        """End the lease of an earlier process of this hub that was killed, so that its sessions need not wait
+        until the lease ends by itself.
+
+        That process is gone: this one holds the lock of the data folder that the name stands for, and the
+        lock ends with a process. A copy of the folder on a host of the same name is the exception. It is safe
+        too: the journal refuses what a replaced owner writes.
+        """
+        for peer in await self.store.peers():
+            if self.name and HubAbout.read(peer.about).name == self.name:
+                logger.info("lease %s of an earlier process of this hub ended", peer.store_id)
+                await self.store.end_lease(peer.store_id)
 
     async def look(self) -> set[str]:
         """Look which hubs are there, and return the ids of those that are gone since the last look."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from antiphon.errors import StoreError
 from antiphon.hub.cluster.cluster import Cluster
+from antiphon.hub.cluster.distant_subagents import DistantSubagents
 from antiphon.hub.cluster.session_news import SessionNews
 from antiphon.hub.cluster.shared_limits import SharedLimits
 from antiphon.hub.cluster.shared_tokens import SharedTokens
@@ -31,6 +32,7 @@ class Membership:
         takeovers: Takeovers,
         tokens: SharedTokens,
         limits: SharedLimits,
+        subagents: DistantSubagents,
         *,
         about: Callable[[], Mapping[str, Any]],
         lose: Callable[[str], None],
@@ -44,6 +46,7 @@ class Membership:
         self._takeovers = takeovers
         self._tokens = tokens
         self._limits = limits
+        self._subagents = subagents
         self._about = about
         self._lose = lose
         self._joined = False
@@ -75,6 +78,7 @@ class Membership:
 
     def session_changed(self, session_id: str) -> None:
         self._news.note(session_id)
+        self._subagents.session_changed(session_id)
 
     async def _lose_claims(self) -> None:
         """Follow the sessions that other hubs took over while this one was paused or cut off."""

@@ -18,7 +18,7 @@ from antiphon.hub.access.limits import limit_of
 from antiphon.hub.cluster.messages import NOT_OWNED, Asked, Reply, decode_asked, encode, failed
 from antiphon.server.access import AccessPolicy
 from antiphon.server.control import operations as op
-from antiphon.server.control.operations import CallAgent, Close, Submit
+from antiphon.server.control.operations import CallAgent, Cancel, Close, Submit
 from antiphon.server.method import Act
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import ExtensionHandler
@@ -126,6 +126,8 @@ class OperationServer:
             case Close():
                 await self._registry.close(session)
                 return None
+            case Cancel() if not session.cancellable:
+                return None  # SUB-02
             case CallAgent(notify=notify):
                 relay = self._notify_agent if notify else self._call_agent
                 return await relay(lambda: session, operation.method, decode(operation.params))

@@ -78,25 +78,10 @@ class RemoteControl:
             credential=policy.credential,
             label=self._label,
         )
-        key: object = asked.id
         if isinstance(operation, op.Submit):
-            key = self._submission(operation.message_id)
-        elif isinstance(operation, op.Abandon):
-            await self._submitted(operation.message_id)
+            return await self._perform(asked, policy)  # a client may abandon it
         # It goes on also if the client that asked for it is gone: it may have been done already.
-        return await self._tasks.share(key, lambda: self._perform(asked, policy))
-
-    def _submission(self, message_id: str) -> object:
-        return ("submit", self._feed.session_id, message_id)
-
-    async def _submitted(self, message_id: str) -> None:
-        """Wait until a prompt that is being submitted is."""
-        key = self._submission(message_id)
-        if self._tasks.is_shared(key):
-            try:
-                await self._tasks.share(key, _never)
-            except AntiphonError as error:
-                logger.debug("prompt %s not submitted: %s", message_id, error)
+        return await self._tasks.share(asked.id, lambda: self._perform(asked, policy))
 
     async def _perform(self, asked: Asked, policy: AccessPolicy) -> Any:
         loop = asyncio.get_running_loop()
@@ -112,6 +97,9 @@ class RemoteControl:
                 control = await self._take_over()
                 if control is None:
                     asked = structs.replace(asked, home=self._home)
+                elif isinstance(control, RemoteControl) and control is not self:
+                    # It was taken over and lost again. Its `perform` would wait for this very submission.
+                    return await control._perform(asked, policy)
                 elif control is not self:
                     return await control.perform(asked.operation, policy)
             if loop.time() >= until:
@@ -162,7 +150,3 @@ class RemoteControl:
             await self.perform(operation, policy)
         except AntiphonError as error:
             logger.warning("session %s: not done: %s", self._feed.session_id, error)
-
-
-async def _never() -> None:
-    raise LookupError

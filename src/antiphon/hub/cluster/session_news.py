@@ -27,7 +27,8 @@ from antiphon.hub.cluster.announcements import (
     session_announcements,
 )
 from antiphon.hub.cluster.sessions_elsewhere import SessionsElsewhere
-from antiphon.server.registry import AnySession, SessionRegistry
+from antiphon.server.distant.session import AnySession
+from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
 from antiphon.server.tasks import Tasks
 from antiphon.stores.shared import SharedStore
@@ -114,7 +115,7 @@ class SessionNews:
         return said[0]
 
     def _all(self) -> News:
-        sessions: list[AnySession] = [*self._registry.sessions, *self._registry.distant]
+        sessions: list[AnySession] = [*self._registry.sessions, *self._registry.distant.sessions]
         return News(number=self._number, seen=tuple(map(_seen, sessions)), whole=True)
 
     async def beat(self) -> None:

@@ -60,9 +60,11 @@ class Takeovers:
     # --- sessions that clients follow here ---------------------------------------------------------
 
     async def look(self) -> None:
-        """Take over sessions that are followed here, and that are at work and have no owner."""
-        at_work = [session.id for session in self._registry.distant if is_at_work(session)]
-        await _each(at_work, self._take_over)
+        """Take over sessions that are followed here and have no owner, if they are at work, or if they are
+        subagents: their clients have to be told that they are over."""
+        sessions = self._registry.distant.sessions
+        left = [session.id for session in sessions if session.parent is not None or is_at_work(session)]
+        await _each(left, self._take_over)
 
     def _released(self, hub: str, data: bytes) -> None:
         released = decode(releases, data, sender=hub)
@@ -70,8 +72,8 @@ class Takeovers:
             return
         session = self._registry.serving(released.session_id)
         if isinstance(session, DistantSession):
-            if released.closed:
-                self._tasks.start_soon(self._registry.closed_elsewhere(session, released.seq))
+            if released.closed or session.parent is not None:  # a subagent is over when it is released
+                self._tasks.start_soon(self._registry.distant.closed_elsewhere(session, released.seq))
             else:
                 self._tasks.start_soon(self._take_over(released.session_id, within=AT_ONCE))
         elif released.waits:
@@ -81,7 +83,7 @@ class Takeovers:
         await asyncio.sleep(random.random() * within)
         try:
             if await self._is_free(session_id):
-                await self._registry.take_over(session_id)
+                await self._registry.distant.take_over(session_id)
         except AntiphonError as error:
             logger.warning("session %s cannot be taken over: %s", session_id, error)
 
@@ -108,7 +110,7 @@ class Takeovers:
             if record is None or record.state == "idle" or not await self._is_free(session_id):
                 return
             if await self._end_cut(session_id):
-                await self._registry.take_over(session_id)
+                await self._registry.distant.take_over(session_id)
         except AntiphonError as error:  # open in another process, or unreadable
             logger.info("session %s of a hub that is gone is left as it is: %s", session_id, error)
 

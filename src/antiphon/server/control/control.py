@@ -145,6 +145,8 @@ class SessionControl:
         return message_id
 
     async def _abandon(self, asked: op.Abandon, _: AccessPolicy) -> bool:
+        if self._fold.prompts.get(asked.message_id) is None and not self._fold.turns.took(asked.message_id):
+            return True  # it was never committed
         withdrawn = self._fold.prompts.withdraw(asked.message_id)
         self._emit(withdrawn.events)
         if withdrawn.refusal is None:
@@ -197,6 +199,9 @@ class SessionControl:
         if operation.operation_id in operations:
             return  # the turn that it was meant for is over, and another one is at work now
         self._emit(operations.done(operation.operation_id))
+        work, known = self._fold.work, operation.known
+        if known is not None and work is not None and work.shares_nothing_with(known):
+            return  # it was on its way for longer than what it was meant for took
         self._worker.cancel(message_id=operation.message_id, meta=operation.meta)
 
     async def _cancel(self, asked: op.Cancel, _: AccessPolicy) -> None:

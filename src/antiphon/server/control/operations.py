@@ -12,6 +12,7 @@ from msgspec import Raw, Struct, structs
 
 from antiphon.engine.configuration import Value
 from antiphon.engine.events import NOTHING, RequestId
+from antiphon.engine.session import Work
 from antiphon.engine.transcript import MessageType
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.antiphon.messages import AnnotationKind
@@ -78,6 +79,9 @@ class Cancel(Struct, frozen=True, kw_only=True, tag="cancel"):
     message_id: str | None = None
     operation_id: str | None = None
     meta: dict[str, Any] | None = None
+    known: Work | None = None
+    """What was open when the client asked, as far as its server knew. A cancel that reaches the owner when
+    that is over, and other work is open, is ignored."""
 
 
 class CancelToolCall(Struct, frozen=True, kw_only=True, tag="cancel_tool_call"):

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
+from antiphon.errors import AntiphonError, RequestError
 from antiphon.live.feed import SessionFeed
 from antiphon.server.control.control import Control
 from antiphon.stores.base import SessionRecord
+
+
+def open_elsewhere(session_id: str) -> RequestError:
+    """Return the error for a client whose session can only be worked on elsewhere."""
+    return RequestError(
+        AntiphonError.code, "The session is open in another process", data={"sessionId": session_id}
+    )
 
 
 class Glance(NamedTuple):

@@ -54,6 +54,10 @@ class Claims:
         self._renewal: asyncio.Task[None] | None = None
         self._beginning = asyncio.Lock()
         self._lease_seq = 0
+        self._renewed_at: float | None = None
+        self._judges_from = 0.0
+        self._peers: dict[str, Peer] = {}
+        """The stores that were there at the last look."""
 
     # --- the lease ---------------------------------------------------------------------------------
 
@@ -78,6 +82,7 @@ class Claims:
     async def _write_lease(self) -> None:
         subject = self._layout.lease(self.store_id)
         self._lease_seq = await self._engine.put(subject, self._lease_message(), ttl=self.lease)
+        self._note_renewal()
 
     async def _renew(self) -> None:
         """Write the lease again. If it had ended, every claim has to be confirmed."""
@@ -87,6 +92,7 @@ class Claims:
                 self._lease_seq = await self._engine.publish(
                     subject, self._lease_message(), expected=self._lease_seq, ttl=self.lease
                 )
+                self._note_renewal()
                 return
             except (WrongSequence, Unconfirmed):
                 there = await self._engine.last(self._layout.claims, subject)
@@ -96,6 +102,31 @@ class Claims:
         logger.warning("lease of store %s had ended; its claims are being checked", self.store_id)
         self._unsure.update(self._held)
         await self._write_lease()
+
+    def _note_renewal(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._is_overdue(now):
+            self._judges_from = now + self.lease
+        self._renewed_at = now
+
+    def _is_overdue(self, now: float) -> bool:
+        """Return whether the lease was not renewed for longer than one missed renewal takes."""
+        return self._renewed_at is not None and now - self._renewed_at > self.lease / 2
+
+    @property
+    def _judges(self) -> bool:
+        """Whether this store takes a missing lease for the end of the store that had it.
+
+        While the servers choose a leader, no store can renew its lease. If that takes longer than a lease,
+        all leases end, and the first stores that are back would take over the sessions of the others, which
+        are well. A lease ends by that only if nobody could write for more than half of its time: the last
+        renewal was at most a third of it ago. Each store notices this by its own lease. From then on, and for
+        one more lease, in which the others renew theirs, it takes nothing over. A takeover can only become
+        later by this rule. That no two stores write a session does not depend on it: the sequence of the
+        journal refuses a writer that another one has replaced.
+        """
+        now = asyncio.get_running_loop().time()
+        return now >= self._judges_from and not self._is_overdue(now)
 
     async def _keep(self) -> None:
         pause = self.lease / 3
@@ -200,7 +231,13 @@ class Claims:
 
     async def _lives(self, entry: ClaimEntry) -> bool:
         lease = await self._engine.last(self._layout.claims, self._layout.lease(entry.store))
-        return lease is not None
+        return lease is not None or not self._judges
+
+    async def end_lease(self, store_id: str) -> None:
+        """End the lease of another store. A renewal that is under way is refused by its expected number."""
+        lease = await self._engine.last(self._layout.claims, self._layout.lease(store_id))
+        if lease is not None:
+            await self._engine.remove(self._layout.claims, lease.seq)
 
     async def owner(self, key: str) -> Owner | None:
         """Return the store that has claimed a session, if its lease lives."""
@@ -208,12 +245,14 @@ class Claims:
         return None if there is None or not await self._lives(there) else _owner(there)
 
     async def peers(self) -> list[Peer]:
-        """Return the stores whose leases live, as any replica has them."""
+        """Return the stores whose leases live, as any replica has them, and those that are not judged."""
         entries = [
             split(LeaseEntry, message.data)[0] for message in await self._all(self._layout.every_lease)
         ]
         # A lease that is renewed while the pages are read is on two of them.
-        return list({entry.store: Peer(entry.store, entry.about) for entry in entries}.values())
+        found = {entry.store: Peer(entry.store, entry.about) for entry in entries}
+        self._peers = found if self._judges else {**self._peers, **found}
+        return list(self._peers.values())
 
     async def owners(self) -> list[Claim]:
         """Return all claims, as any replica has them."""

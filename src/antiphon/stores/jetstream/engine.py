@@ -27,6 +27,7 @@ from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, Servi
 from antiphon.errors import StoreBusy, StoreError, StoreFull
 from antiphon.stores.jetstream.addresses import read_servers, shown_servers
 from antiphon.stores.jetstream.connect import connect, disconnect
+from antiphon.stores.jetstream.kept_cancels import kept_cancels
 from antiphon.stores.jetstream.layout import JetStreamOptions, Layout
 from antiphon.stores.jetstream.reply_inbox import ReplyInbox
 from antiphon.stores.shared import StreamStatus
@@ -163,7 +164,7 @@ class Engine:
             await disconnect(client)
 
     async def _patiently(self, request: Callable[[], Awaitable[T]]) -> T:
-        """Repeat a request while the cluster has no leader, and raise errors of a store."""
+        """Repeat a request while the cluster has no leader or starts, and raise errors of a store."""
         until = asyncio.get_running_loop().time() + self._options.patience
         while True:
             try:
@@ -171,7 +172,7 @@ class Engine:
             except (NotFoundError, WrongSequence):
                 raise
             except APIError as error:
-                if not isinstance(error, ServiceUnavailableError) or _code(error) in (*FULL, *NO_PEERS):
+                if not _passes(error):
                     raise to_store_error(error) from error
                 last: Exception = error
             except (nats.errors.Error, TimeoutError, NoStreamResponseError) as error:
@@ -184,19 +185,13 @@ class Engine:
 
     async def _answered(self, request: Awaitable[T]) -> T:
         """Wait for the answer to a request. Raises `TimeoutError` also if the connection is lost."""
-        task = asyncio.current_task()
-        assert task is not None
-        cancels = task.cancelling()
         async with asyncio.timeout(REQUEST) as wait:
             self._waits.add(wait)
             try:
-                answer = await request
+                with kept_cancels():
+                    return await request
             finally:
                 self._waits.discard(wait)
-            if task.cancelling() > cancels:
-                # In Python 3.11 `asyncio.wait_for` of nats-py drops a cancel that comes with the answer.
-                raise asyncio.CancelledError
-            return answer
 
     # --- writing -----------------------------------------------------------------------------------
 
@@ -361,7 +356,8 @@ class Engine:
             async with asyncio.timeout(timeout) as wait:
                 self._asked.add(wait)
                 try:
-                    return (await self._connected().request(subject, data, timeout=timeout)).data
+                    with kept_cancels():
+                        return (await self._connected().request(subject, data, timeout=timeout)).data
                 finally:
                     self._asked.discard(wait)
         except nats.errors.NoRespondersError:
@@ -450,6 +446,14 @@ def _status(info: StreamInfo) -> StreamStatus:
 
 def _code(error: APIError) -> int:
     return int(error.err_code or 0)
+
+
+def _passes(error: APIError) -> bool:
+    """Return whether a refusal of the server is one that passes by itself."""
+    code = _code(error)
+    if code in NO_PEERS:
+        return "offline" in (error.description or "")  # a server of the cluster that has just started
+    return isinstance(error, ServiceUnavailableError) and code not in FULL
 
 
 def to_store_error(error: Exception) -> StoreError:

@@ -265,6 +265,8 @@ class SessionJournal:
 
     async def _read_stored(self, after: int, limit_bytes: int) -> Page:
         tip = await self.tip()
+        if after > tip.last:
+            tip = await self.refresh()  # another store has taken the session over and appended
         batches: list[Batch] = []
         cursor, size, seq = after, 0, await self._seek(after, tip)
         while size < limit_bytes and cursor < tip.last:

@@ -376,6 +376,10 @@ class JetStreamStore:
         async with self._call():
             await self._claims.begin()
 
+    async def end_lease(self, store_id: str) -> None:
+        async with self._call():
+            await self._claims.end_lease(store_id)
+
     async def peers(self) -> builtins.list[Peer]:
         async with self._call():
             return await self._claims.peers()
