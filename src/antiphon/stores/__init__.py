@@ -1,4 +1,4 @@
-"""Stores keep the journals of sessions and do not interpret events."""
+"""Stores keep the journals of sessions. Only their search interprets events."""
 
 from typing import TYPE_CHECKING
 
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from antiphon.stores.jetstream.layout import JetStreamOptions
     from antiphon.stores.jetstream.store import JetStreamStore
     from antiphon.stores.memory import MemoryStore
+    from antiphon.stores.search.base import Match, Matches, MatchKind, Searches
     from antiphon.stores.shared import Claim, Owner, Peer, SharedStore, StreamStatus
     from antiphon.stores.sqlite.glance import glance
     from antiphon.stores.sqlite.store import SQLiteStore
 
 __all__ = [
-    "PAGE_BYTES", "Batch", "Claim", "JetStreamOptions", "JetStreamStore", "Listing", "MemoryStore", "Owner",
-    "Page", "Parts", "Peer", "RecordPatch", "SQLiteStore", "SessionRecord", "SharedStore", "Store",
-    "StreamStatus", "glance",
+    "PAGE_BYTES", "Batch", "Claim", "JetStreamOptions", "JetStreamStore", "Listing", "Match", "MatchKind",
+    "Matches", "MemoryStore", "Owner", "Page", "Parts", "Peer", "RecordPatch", "SQLiteStore", "Searches",
+    "SessionRecord", "SharedStore", "Store", "StreamStatus", "glance",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
     "base": ("PAGE_BYTES", "Batch", "Listing", "Page", "Parts", "RecordPatch", "SessionRecord",
@@ -33,6 +34,7 @@ __getattr__ = lazy_names(__name__, {
     "jetstream.layout": ("JetStreamOptions",),
     "jetstream.store": ("JetStreamStore",),
     "memory": ("MemoryStore",),
+    "search.base": ("Match", "MatchKind", "Matches", "Searches"),
     "shared": ("Claim", "Owner", "Peer", "SharedStore", "StreamStatus"),
     "sqlite.store": ("SQLiteStore",),
     "sqlite.glance": ("glance",),

@@ -334,6 +334,7 @@ class Waiters:
         for _, future in self._waiting.get(session_id, ()):
             if not future.done():
                 future.set_exception(error)
+                future.exception()  # a caller that was cancelled meanwhile does not look at it
 
 
 def list_cursor(record: SessionRecord) -> str:

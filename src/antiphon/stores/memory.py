@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from operator import attrgetter
 
@@ -35,6 +35,8 @@ from antiphon.stores.base import (
     list_cursor,
     list_place,
 )
+from antiphon.stores.search.base import MATCHES, SECONDS, Matches
+from antiphon.stores.search.scan import Scanned, ScannedSession, scan
 
 
 class _Kept(msgspec.Struct, eq=False):
@@ -49,6 +51,7 @@ class _Kept(msgspec.Struct, eq=False):
     """The parts' names in order, made when they are read."""
     owner: str | None = None
     fault: Fault | None = None
+    scanned: ScannedSession = msgspec.field(default_factory=ScannedSession)
 
     def append(self, batch: Batch) -> None:
         joined_events(batch)
@@ -219,6 +222,27 @@ class MemoryStore:
         self._check_open()
         self._waiters.fail(session_id, SessionUnknown(session_id))
         return self._sessions.pop(session_id, None) is not None
+
+    @property
+    def can_search(self) -> bool:
+        return True
+
+    async def search(
+        self,
+        query: str,
+        *,
+        sessions: Collection[str] | None = None,
+        limit: int = MATCHES,
+        after: str | None = None,
+        seconds: float = SECONDS,
+    ) -> Matches:
+        self._check_open()
+        wanted = [
+            Scanned(kept.record, kept.batches, kept.scanned)
+            for session_id, kept in self._sessions.items()
+            if sessions is None or session_id in sessions
+        ]
+        return await scan(wanted, query, limit=limit, after=after, seconds=seconds)
 
     async def claim(self, session_id: str, owner: str) -> None:
         kept = self._kept(session_id)

@@ -6,7 +6,8 @@ import logging
 import os
 import sqlite3
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +38,21 @@ class Durability(StrEnum):
 # is what survives kill -9. NORMAL syncs at checkpoints only, which keeps the file whole through a power cut;
 # OFF would save those few syncs and risk the file.
 _SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.POWER: "FULL"}
+
+SEARCH_TABLES = """
+    CREATE TABLE search_texts (
+        place INTEGER PRIMARY KEY,
+        session INTEGER NOT NULL,
+        item TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        text TEXT NOT NULL
+    );
+    CREATE UNIQUE INDEX search_texts_by_item ON search_texts (session, item);
+    CREATE TABLE search_sessions (session INTEGER PRIMARY KEY, upto INTEGER NOT NULL, title TEXT);
+"""
+"""The texts that are searched, and up to which event each session is indexed. The table of their words is
+made by the search (`search_tables`): a SQLite without FTS5 opens the store as well."""
 
 MIGRATIONS: tuple[str, ...] = (
     # A session's key is never used again, so what is left of a deleted session can be removed later, in
@@ -79,6 +95,7 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE TABLE deletions (session INTEGER PRIMARY KEY);
     """,
+    SEARCH_TABLES,
 )
 
 
@@ -189,13 +206,28 @@ def _connect(path: Path, patience: float, *, mode: str = "rw") -> sqlite3.Connec
     return connection
 
 
+@contextmanager
+def _one_snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    """Let all reads see the file at one moment: another process may be creating its tables."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
 def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> int:
     """Return the version of the tables (0: none yet). Refuse the file of another program, or of a later
     version."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    with damaged_schema():
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    with _one_snapshot(connection):
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        with damaged_schema():
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if application != APPLICATION_ID and (tables or version or application):
         raise StoreError(f"{path} is a database of another program")
     if version > len(MIGRATIONS):

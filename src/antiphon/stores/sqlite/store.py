@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -32,12 +32,15 @@ from antiphon.stores.base import (
     joined_events,
     list_place,
 )
+from antiphon.stores.search.base import MATCHES, SECONDS, Matches
 from antiphon.stores.sqlite import journal, records, statements
 from antiphon.stores.sqlite.arrival import arrival
 from antiphon.stores.sqlite.check import DamageCheck
 from antiphon.stores.sqlite.errors import store_error, store_errors
 from antiphon.stores.sqlite.owner_file import OwnerFile
 from antiphon.stores.sqlite.schema import Durability, open_read_only, open_reader, open_writer
+from antiphon.stores.sqlite.search import SearchIndex
+from antiphon.stores.sqlite.search_tables import has_fts5
 from antiphon.stores.sqlite.writer import UNKNOWN_BYTES, Write, Writer
 
 T = TypeVar("T")
@@ -88,6 +91,9 @@ class SQLiteStore:
         self._polling = False
         self._data_version: int | None = None
         self._closed = False
+        self._index = SearchIndex(
+            self.path, self._write_index, commits=self._commits, patience=patience, read_only=read_only
+        )
 
     async def __aenter__(self) -> SQLiteStore:
         await self.open()
@@ -141,6 +147,7 @@ class SQLiteStore:
         for key in unpurged:
             await self._purge(writer, key)
         self._reader = self._connections[1]
+        self._index.touch()
 
     def _open_read_only(self) -> sqlite3.Connection:
         """Run in the reader's thread."""
@@ -168,7 +175,17 @@ class SQLiteStore:
         writer = self._writer
         if writer is None or self._closed:
             writer = await self._opened()
+        self._index.touch()
         return await writer.do(write)
+
+    async def _write_index(self, apply: Callable[[sqlite3.Connection], T], *, single: bool = False) -> T:
+        writer = self._writer
+        if writer is None:
+            writer = await self._opened()
+        return await writer.do(Write(apply, size=UNKNOWN_BYTES, single=single))
+
+    def _commits(self) -> int:
+        return 0 if self._writer is None else self._writer.commits
 
     async def _read(self, query: Callable[[sqlite3.Connection, *Given], T], *given: *Given) -> T:
         reader = await self._opened_reader()
@@ -195,6 +212,7 @@ class SQLiteStore:
         outcome = self._writer.do_in_place(_append(session_id, batch, record))
         if outcome is None:
             return False
+        self._index.touch()
         if outcome[1] is not None:
             raise outcome[1]
         self._waiters.wake(session_id, batch.last)
@@ -268,8 +286,25 @@ class SQLiteStore:
         return key is not None
 
     async def _purge(self, writer: Writer, key: int) -> None:
+        await self._index.forget(key)
         while not await writer.do(Write(partial(statements.purge, key=key), size=UNKNOWN_BYTES)):
             pass
+
+    @property
+    def can_search(self) -> bool:
+        return has_fts5()
+
+    async def search(
+        self,
+        query: str,
+        *,
+        sessions: Collection[str] | None = None,
+        limit: int = MATCHES,
+        after: str | None = None,
+        seconds: float = SECONDS,
+    ) -> Matches:
+        await self._opened_reader()
+        return await self._index.search(query, sessions=sessions, limit=limit, after=after, seconds=seconds)
 
     async def claim(self, session_id: str, owner: str) -> None:
         await self._write(statements.claim, session_id, owner, self._owner_file, size=UNKNOWN_BYTES)
@@ -346,6 +381,7 @@ class SQLiteStore:
         if self._timer is not None:
             self._timer.cancel()
         self._fail_waiters(StoreError(f"the store of {self.path} is closed"))
+        await self._index.aclose()
         if self._writer is not None:
             if self._owner_file.locked:
                 with suppress(StoreError):  # a claim without its owner file is void
