@@ -1,8 +1,8 @@
 """Antiphon: the Python runtime for Agent Client Protocol sessions. One session, many voices.
 
-This module has the names for agents, clients and hubs. `antiphon.agent`, `antiphon.client` and `antiphon.hub`
-have more; `antiphon.wire` is for people who build on the wire. The types of a protocol version are in
-`antiphon.schema.v1` and `antiphon.schema.v2`.
+This module has the names for agents, clients and hubs, and `check`, which judges agents. `antiphon.agent`,
+`antiphon.client`, `antiphon.hub` and `antiphon.conformance` have more; `antiphon.wire` is for people who
+build on the wire. The types of a protocol version are in `antiphon.schema.v1` and `antiphon.schema.v2`.
 
 Each name is imported when it is used: `antiphon --help` needs no event loop, and a client needs no database.
 """
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Workspace,
         connect,
     )
+    from antiphon.conformance import check
     from antiphon.errors import (
         AntiphonError,
         AuthRequired,
@@ -36,15 +37,15 @@ if TYPE_CHECKING:
         RemoteError,
         RequestError,
     )
-    from antiphon.hub import Access, Hub, HubLimits, HubOptions, QuestionOptions
+    from antiphon.hub import Access, AlertOptions, Hub, HubLimits, HubOptions, QuestionOptions
     from antiphon.stores import MemoryStore, SQLiteStore
 
 __all__ = [
-    "START", "Access", "Agent", "AgentOptions", "AgentSession", "AgentTurn", "AntiphonError",
-    "AuthRequired", "CallFailed", "Client", "ClientOptions", "ClientSession", "ClientTurn", "Hub",
-    "HubLimits", "HubOptions", "InvalidParams", "LinkLost", "LocalError", "MemoryStore", "Permissions",
+    "START", "Access", "Agent", "AgentOptions", "AgentSession", "AgentTurn", "AlertOptions",
+    "AntiphonError", "AuthRequired", "CallFailed", "Client", "ClientOptions", "ClientSession", "ClientTurn",
+    "Hub", "HubLimits", "HubOptions", "InvalidParams", "LinkLost", "LocalError", "MemoryStore", "Permissions",
     "ProcessOptions", "QuestionOptions", "Reconnect", "RemoteError", "RequestError", "SQLiteStore",
-    "Workspace", "__version__", "connect",
+    "Workspace", "__version__", "check", "connect",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
     "agent": ("Agent", "AgentOptions", "AgentSession", "AgentTurn"),
@@ -52,10 +53,11 @@ __getattr__ = lazy_names(__name__, {
         "START", "Client", "ClientOptions", "ClientSession", "ClientTurn", "Permissions", "ProcessOptions",
         "Reconnect", "Workspace", "connect",
     ),
+    "conformance": ("check",),
     "errors": (
         "AntiphonError", "AuthRequired", "CallFailed", "InvalidParams", "LinkLost", "LocalError",
         "RemoteError", "RequestError",
     ),
-    "hub": ("Access", "Hub", "HubLimits", "HubOptions", "QuestionOptions"),
+    "hub": ("Access", "AlertOptions", "Hub", "HubLimits", "HubOptions", "QuestionOptions"),
     "stores": ("MemoryStore", "SQLiteStore"),
 })  # fmt: skip

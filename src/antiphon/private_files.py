@@ -47,6 +47,17 @@ def open_private(path: Path, flags: int) -> int:
     return fd
 
 
+def read_private(path: Path) -> bytes | None:
+    """Read a file and remove the permissions of other users from it; `None` if it does not exist. Raises
+    `NotPrivate`, or `OSError`."""
+    try:
+        fd = open_private(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        return file.read()
+
+
 def write_private(path: Path, content: bytes) -> None:
     """Write a file with mode 0600. Readers see the old content or the new one, never a part."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

@@ -71,7 +71,7 @@ def test_sockets_of_strangers_leave_descriptors_for_the_process(
                 assert process.stdout is not None
                 assert await asyncio.to_thread(process.stdout.readline) == b"400\n"
                 await until(lambda: server.faults.total >= 200)
-                await until(lambda: len(server.sockets) <= 155)
+                await until(lambda: len(server.sockets) <= 160)  # by what the process has open
                 await until(lambda: are_free(RESERVE // 2))  # the last strangers are accepted, then closed
                 writer.write(Raw(server.port).request("GET", path="/"))
                 assert (await read_head(reader))[0] == 200  # clients that were there are served

@@ -12,7 +12,7 @@ from typing import Any
 
 from antiphon.hub import Hub
 from antiphon.transports.memory import memory_pair
-from tests.agent.talk import INFO, Talk
+from tests.agent.talk import Talk
 from tests.hub.running import DEADLINE
 
 EVERYTHING: dict[str, Any] = {
@@ -33,10 +33,7 @@ async def talking(hub: Hub, version: int, **initialize: Any) -> AsyncIterator[Ta
     ours, theirs = memory_pair()
     serving = asyncio.get_running_loop().create_task(hub.serve(theirs))
     talk = Talk(ours)
-    shape: dict[str, Any] = (
-        {"clientInfo": INFO, "clientCapabilities": {}} if version == 1 else {"info": INFO, "capabilities": {}}
-    )
-    await talk.call("init", "initialize", protocolVersion=version, **{**shape, **initialize})
+    await talk.initialize(version, **initialize)
     try:
         yield talk
     finally:

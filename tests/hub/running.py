@@ -12,13 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from antiphon.client import Client, Reconnect, connect
 from antiphon.transports.websocket import connect_websocket
-from tests.agent.talk import INFO, Talk
+from tests.agent.talk import Talk
 from tests.options import connect_options
 from tests.warm import WarmProcess
 
@@ -78,18 +78,18 @@ class Served:
         _, errors = self.process.communicate(timeout=DEADLINE)
         return self.process.returncode, errors.decode()
 
-    @asynccontextmanager
-    async def client(self, *, reconnect: Reconnect | bool = False, **asked: Any) -> AsyncIterator[Client]:
-        async with connect(
-            self.acp, token=self.token, reconnect=reconnect, **connect_options(**asked)
-        ) as client:
-            yield client
+    def client(self, **asked: Any) -> AbstractAsyncContextManager[Client]:
+        return client_of(self.acp, self.token, **asked)
 
-    @asynccontextmanager
-    async def talk(self, version: int = 2, **initialize: Any) -> AsyncIterator[Talk]:
-        """A client by hand."""
-        async with talk_to(self.acp, self.token, version, **initialize) as talk:
-            yield talk
+    def talk(self, version: int = 2, **initialize: Any) -> AbstractAsyncContextManager[Talk]:
+        return talk_to(self.acp, self.token, version, **initialize)
+
+
+def client_of(
+    acp: str, token: str, *, reconnect: Reconnect | bool = False, **asked: Any
+) -> AbstractAsyncContextManager[Client]:
+    """A client of a hub."""
+    return connect(acp, token=token, reconnect=reconnect, **connect_options(**asked))
 
 
 @asynccontextmanager
@@ -97,10 +97,7 @@ async def talk_to(acp: str, token: str, version: int = 2, **initialize: Any) -> 
     """A client by hand of a hub."""
     transport = await connect_websocket(acp, headers={"Authorization": f"Bearer {token}"})
     talk = Talk(transport)
-    shape: dict[str, Any] = (
-        {"clientInfo": INFO, "clientCapabilities": {}} if version == 1 else {"info": INFO, "capabilities": {}}
-    )
-    await talk.call("init", "initialize", protocolVersion=version, **{**shape, **initialize})
+    await talk.initialize(version, **initialize)
     try:
         yield talk
     finally:
@@ -117,6 +114,7 @@ def served(folder: Path, *arguments: str, agent: Sequence[str] = REHEARSE) -> It
             code, errors = hub.end(patience=1.0)
             assert code == 0, errors
             assert "Traceback" not in errors, errors
+        hub.process.close()
         marked = left_by(folder)
         assert not marked, f"still running: {marked}"
 

@@ -36,14 +36,27 @@ def test_a_line_typed_is_a_prompt_and_sessions_are_listed_shown_renamed_and_dele
         session = info["sessionId"]
         renamed = run("sessions", "rename", session[:12], "Greetings", *data)
         assert (renamed.returncode, renamed.stdout) == (0, "Greetings\n"), renamed.stderr
+        found = run("sessions", "search", "heard", "hel", "--json", *data)
+        [match] = [json.loads(line) for line in found.stdout.splitlines()]
+        assert (match["sessionId"], match["title"], match["role"]) == (session, "Greetings", "agent")
+        assert (match["snippet"], match["ranges"]) == ("heard say hello", [[0, 5], [10, 15]])
     # The hub is down: what it has kept is there.
     shown = run("sessions", "show", session, *data)
     assert shown.stdout.split("\n\n")[:2] == ["> say hello", "heard say hello"], shown.stderr
     assert re.search(r"^\[end_turn\] turn of request \d+ by .+: say hello$", shown.stdout, re.MULTILINE)
     assert "Greetings" in run("sessions", "list", *data).stdout
+    found = run("sessions", "search", "hello", *data)
+    head, *rows = found.stdout.splitlines()
+    assert re.sub(" +", " ", head) == "ID WHEN WHO SESSION"
+    assert [row.strip() for row in rows[1::2]] == ["heard say hello", "say hello"]
+    assert [row.split()[3:] for row in rows[::2]] == [["agent", "Greetings"], ["user", "Greetings"]]
+    assert f"antiphon attach --data {tmp_path} {session}" in found.stderr
+    nothing = run("sessions", "search", "xylophone", *data)
+    assert (nothing.returncode, nothing.stdout, nothing.stderr) == (0, "", "Nothing found for xylophone.\n")
     assert run("sessions", "delete", session, *data).returncode == 2
     assert run("sessions", "delete", session, "--yes", *data).returncode == 0
     assert run("sessions", "list", *data).stdout == ""
+    assert run("sessions", "search", "hello", *data).stdout == "", "a deleted session is found"
 
 
 def test_a_deleted_message_leaves_a_mark_in_what_is_shown_of_a_session(tmp_path: Path) -> None:
@@ -93,12 +106,13 @@ def test_two_terminals_follow_the_same_turn(tmp_path: Path) -> None:
             two.wait_for("heard say hello")
             two.type("ask\n")
             one.wait_for("bob> ask")
-            one.wait_for(r"1  ")
+            one.wait_for(r"1 y  Allow")
             one.type("1\n")
             two.wait_for("ann answered: Allow")
             two.wait_for("allowed: True")
             one.wait_for("allowed: True")
-            assert "2 clients" in run("sessions", "list", *data).stdout
+            header, row = run("sessions", "list", *data).stdout.splitlines()
+            assert row[header.index("CLIENTS") :].split()[0] == "2"
         one.wait_for("bob has left")
 
 
@@ -110,7 +124,9 @@ def test_who_is_asked_sees_what_about_and_by_which_agent(tmp_path: Path) -> None
         with Terminal([*attach, "ann"]) as terminal:
             terminal.wait_for("type to prompt")
             terminal.type("fix it\r")
-            terminal.wait_for(r"\? Edit song\.py[^?]+\n  \| \+    return 1\n  1  Allow\n  2  Reject\n  > ")
+            terminal.wait_for(
+                r"\? Edit song\.py[^?]+\n  \| \+    return 1\n  1 y  Allow\n  2 n  Reject\n  > "
+            )
             terminal.type("1\r")
             terminal.wait_for(r"1\n✓ Edit song\.py\n")
         with Terminal([*attach, "bob"]) as terminal:
@@ -152,6 +168,7 @@ async def test_acp_starts_a_hub_where_none_runs(tmp_path: Path) -> None:
             assert told(await client.load_session(session.id, "/"))[1] == ("agent", "heard say a")
         refused = await asyncio.to_thread(run, "acp", "--data", str(tmp_path), "--", "sh")
         assert "has no agent 'sh', but agent: " in refused.stderr
+        assert f"agents add sh --data {tmp_path} -- sh` adds it" in refused.stderr
     finally:
         if pid is not None:
             os.kill(pid, signal.SIGTERM)

@@ -47,7 +47,7 @@ async def test_an_editor_goes_on_when_its_hub_comes_back(tmp_path: Path, version
             await asyncio.to_thread(hub.restart)  # at another port
             end = await turn.drained()
             assert end.error is not None
-            assert end.error.data == {"reason": "interrupted"}
+            assert end.error.data == {"reason": "interrupted", "cause": "hub_lost"}
             assert (await (await later).drained()).stop_reason == "end_turn"
             said = [text for kind, text in told(session) if kind == "agent"]
             assert said == ["heard say before", "waiting", "heard say later"]

@@ -43,7 +43,7 @@ async def test_an_agent_that_is_killed_cuts_its_turn_short_and_comes_back(
             end = await turn.drained()
             assert end.stop_reason == "error"
             assert end.error is not None
-            assert end.error.data == {"reason": "interrupted"}
+            assert end.error.data == {"reason": "interrupted", "cause": "agent_lost"}
             again = await session.prompt("say more")
             assert (await again.drained()).stop_reason == "end_turn"
             await settled(second, "heard say more")
@@ -83,7 +83,7 @@ async def test_an_agent_that_cannot_bring_a_session_back_is_told_what_happened(
             turn = await session.prompt("kill")
             end = await turn.drained()
             assert end.error is not None
-            assert end.error.data == {"reason": "interrupted"}
+            assert end.error.data == {"reason": "interrupted", "cause": "agent_lost"}
             assert "last words" in turn.text or how  # one id for all of its messages
     with served(tmp_path, "--agent", f"one={shlex.join(AGENT)}", agent=()) as hub:
         async with asyncio.timeout(DEADLINE), hub.client() as client:
@@ -277,7 +277,7 @@ async def test_a_turn_that_takes_too_long_at_the_end_is_cut_and_its_clients_are_
                 end = await turn.drained()
                 assert end.cut is None
                 assert end.error is not None
-                assert end.error.data == {"reason": "interrupted"}
+                assert end.error.data == {"reason": "interrupted", "cause": "hub_stopped"}
             assert await process.wait() == 0
     finally:
         if process.returncode is None:

@@ -164,4 +164,5 @@ async def test_a_login_that_only_a_terminal_can_do_is_a_clear_error(tmp_path: Pa
         error = await refused(client)
         assert not error.needs_login
         assert "terminal, on the hub's machine" in error.error.message
-        assert error.error.data == {"reason": "login"}
+        advice = "log in with the agent's own command on the hub's machine, then try again"
+        assert error.error.data == {"reason": "login", "advice": advice}

@@ -163,7 +163,7 @@ async def test_a_link_gives_its_role_and_no_more(role: Role, tmp_path: Path) -> 
         made = await owner.call("link", "_antiphon/link", role=str(role), sessions=[session])
         assert made["seconds"] == 300
         async with browser(url_of(door)) as page:
-            assert (await page.post("/login", json={"code": made["code"]})).status_code == 204
+            assert (await page.post("/login", json={"code": made["code"]})).status_code == 200
             assert await role_of(page, door.address) == role
         [kept] = read_tokens(door.tokens)
         assert (kept.role, kept.sessions, kept.cookie) == (role, [session], True)
@@ -264,7 +264,7 @@ async def test_with_a_file_that_cannot_be_trusted_no_browser_gets_in(harm: str, 
         assert (await page.post("/login", json=code_of(door))).status_code == 503
         assert door.audit(act="connect", outcome="refused", status=503, path="/login")
         door.tokens.rename(tmp_path / "broken")
-        assert (await page.post("/login", json=code_of(door))).status_code == 204
+        assert (await page.post("/login", json=code_of(door))).status_code == 200
 
 
 def test_only_so_many_browsers_are_in_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +293,7 @@ async def test_a_page_comes_back_by_itself_after_the_hub_was_killed(tmp_path: Pa
             assert made.stdout == f"http://127.0.0.1:{hub.port}/#login={code}\n"
             async with browser(url) as page:
                 assert (await page.get("/")).text.startswith("<!doctype html>")
-                assert (await page.post("/login", json={"code": code})).status_code == 204
+                assert (await page.post("/login", json={"code": code})).status_code == 200
                 assert await role_of(page, hub.acp) == "controller"
                 hub.kill()
                 hub.restart(port=hub.port)
@@ -314,7 +314,7 @@ async def test_a_hub_that_is_started_on_a_terminal_prints_a_link_that_lets_a_bro
     with in_front([*ANTIPHON, "serve", "--port", "0"], tmp_path) as hub:
         url, code = hub.wait_for(r"\n +(http://\S+)#login=(\S+)\r?\n").group(1, 2)
         async with asyncio.timeout(DEADLINE), browser(url) as page:
-            assert (await page.post("/login", json={"code": code})).status_code == 204
+            assert (await page.post("/login", json={"code": code})).status_code == 200
             address = url.replace("http", "ws") + "acp"
             assert await role_of(page, address) == "owner"
 

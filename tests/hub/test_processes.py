@@ -58,7 +58,7 @@ async def test_sessions_share_a_process_if_that_is_wanted_and_all_come_back_when
             for turn in turns:
                 error = (await turn.drained()).error
                 assert error is not None
-                assert error.data == {"reason": "interrupted"}
+                assert error.data == {"reason": "interrupted", "cause": "agent_lost"}
             for session in (one, two):
                 assert (await (await session.prompt("say more")).drained()).stop_reason == "end_turn"
                 assert [text for _, text in told(session)][2:] == ["say more", "heard say more"]
@@ -175,7 +175,7 @@ async def test_an_agent_that_dies_at_its_start_rejects_prompts_with_its_last_wor
                 await back.prompt("two")
             assert failed.value.error.data == {
                 "reason": "agent",
-                "stderr": ["cannot find my settings", "giving up"],
+                "stderr": "cannot find my settings\ngiving up",
             }
         assert [text for _, text in told(back)] == ["one", "ask small heard one"]
     async with hub_of(tmp_path, [*OLD, file]) as (_, client):

@@ -42,7 +42,7 @@ async def test_a_hub_that_is_killed_and_comes_back_has_its_clients_again(
             end = await turn.drained()
             assert end.cut is None  # the hub says how it ended
             assert end.error is not None
-            assert end.error.data == {"reason": "interrupted"}
+            assert end.error.data == {"reason": "interrupted", "cause": "hub_lost"}
             assert (await (await meanwhile).drained()).stop_reason == "end_turn"
             said = ["say before", "heard say before", "wait", "waiting", "say later", "heard say later"]
             assert sorted(text for _, text in told(session)) == sorted(said)

@@ -244,6 +244,26 @@ def test_only_the_last_of_many_items_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (b'{"code":-32603,"message":"No\\n credit"}', "No credit"),
+        (b'{"message":"%s"}' % (b"x" * 5_000), "x" * 400),
+        (b'{"message":[]}', None),
+        (b'"odd"', None),
+    ],
+)
+def test_a_turn_says_why_it_failed(error: bytes, told: str | None) -> None:
+    from msgspec import Raw
+
+    timeline = Timeline()
+    running = Updated(raw=Raw(b'{"sessionUpdate":"state_update","state":"running"}'))
+    idle = b'{"sessionUpdate":"state_update","state":"idle","stopReason":"error","error":%s}' % error
+    timeline.add([Event(1, 1, running), Event(2, 2, Updated(raw=Raw(idle)))])
+    (turn,) = timeline.items()
+    assert (turn.status, turn.error) == ("error", told)
+
+
+@pytest.mark.parametrize(
     "raw",
     [
         b"{}",

@@ -15,33 +15,55 @@ from antiphon.server.methods.table import CLOSE_FOR_ALL, EXTENSION, METHODS, met
 from tests.hub.doors import DEADLINE, doors, is_open, refused
 
 OURS = (
+    "_antiphon/add_agent",
     "_antiphon/annotate",
     "_antiphon/attach",
     "_antiphon/answer",
+    "_antiphon/find_files",
     "_antiphon/inject",
     "_antiphon/journal",
     "_antiphon/link",
     "_antiphon/hubs",
+    "_antiphon/list_folders",
+    "_antiphon/list_agents",
     "_antiphon/list_inject",
     "_antiphon/move_inject",
+    "_antiphon/push_key",
+    "_antiphon/push_subscribe",
+    "_antiphon/push_unsubscribe",
     "_antiphon/remove_annotation",
     "_antiphon/replace_inject",
     "_antiphon/resume_queue",
     "_antiphon/revoke_inject",
+    "_antiphon/search_sessions",
     "_antiphon/timeline",
     "_antiphon/transcript",
     "_example.com/echo",
     "_antiphon/detach",
 )
+NAMES_NO_SESSION = (
+    "session/list",
+    "session/new",
+    "auth/status",
+    "_antiphon/push_key",
+    "_antiphon/push_subscribe",
+    "_antiphon/push_unsubscribe",
+    "_antiphon/search_sessions",
+)
 TEXT = [{"type": "text", "text": "hello"}]
 PARAMS: dict[str, dict[str, Any]] = {
+    "_antiphon/add_agent": {"name": "none"},
     "_antiphon/annotate": {"messageId": "none", "kind": "reaction", "value": "+1"},
     "_antiphon/remove_annotation": {"annotationId": "none"},
+    "_antiphon/search_sessions": {"query": "hello"},
     "_antiphon/answer": {"questionId": "none", "outcome": {"outcome": "cancelled"}},
     "_antiphon/inject": {"content": TEXT, "mode": "queue"},
+    "_antiphon/list_folders": {"path": "/"},
     "_antiphon/move_inject": {"messageId": "none"},
     "_antiphon/replace_inject": {"messageId": "none", "content": TEXT},
     "_antiphon/revoke_inject": {"messageId": "none"},
+    "_antiphon/push_subscribe": {"endpoint": "https://push.example/1", "keys": {"p256dh": "", "auth": ""}},
+    "_antiphon/push_unsubscribe": {"endpoint": "https://push.example/1"},
     "auth/login": {"methodId": "none"},
     "authenticate": {"methodId": "none"},
     "providers/disable": {"providerId": "none"},
@@ -198,7 +220,7 @@ async def test_a_token_for_some_sessions_knows_of_no_other(role: Role, tmp_path:
             await talk.call("r", "session/resume", sessionId=mine, cwd="/", mcpServers=[])
             for session in (other, "sess_that_is_not"):
                 for method in requests(2):
-                    if method in NOT_SERVED or method in ("session/list", "session/new", "auth/status"):
+                    if method in NOT_SERVED or method in NAMES_NO_SESSION:
                         continue
                     params = {"sessionId": session, **PARAMS.get(method, {})}
                     error = await refused(

@@ -54,8 +54,8 @@ async def test_make_run_says_what_to_do_next_and_that_works(tmp_path: Path) -> N
     program, *rest = shlex.split(recipe("run"))
     assert program == "$(BIN)/antiphon"
     with in_front([str(SCRIPT), *rest], tmp_path) as hub:
-        hub.wait_for("run in both:")
-        attach = shlex.split(hub.wait_for(r"\n +(\S*antiphon attach)\n")[1])
+        hub.wait_for("In another terminal:")
+        attach = shlex.split(hub.wait_for(r"\n +(\S*antiphon attach) +…")[1])
         with (
             Terminal(attach, XDG_DATA_HOME=str(tmp_path)) as one,
             Terminal([*attach, "--name", "bob"], XDG_DATA_HOME=str(tmp_path), columns=100) as two,
@@ -70,7 +70,7 @@ async def test_make_run_says_what_to_do_next_and_that_works(tmp_path: Path) -> N
                 terminal.wait_for("All three steps are done")
             two.type("run date\n")
             one.wait_for("bob> run date")
-            one.wait_for("1  Allow")
+            one.wait_for("1 y  Allow")
             one.type("1\n")
             for terminal in (one, two):
                 terminal.wait_for("It ended with code 0")
@@ -79,11 +79,12 @@ async def test_make_run_says_what_to_do_next_and_that_works(tmp_path: Path) -> N
             one.wait_for("bob has left")
             one.type("\x03")
             assert one.wait() == 0
+        editor = json.loads(hub.wait_for(r"\n +(\{.*\})\n")[1])["agent_servers"]["Antiphon"]
+        assert editor["type"] == "custom"
         prompt = shlex.split(hub.wait_for(r"\n +(\S*antiphon prompt .*?)   ")[1])
         with Terminal(prompt, XDG_DATA_HOME=str(tmp_path)) as once:
             once.wait_for("All three steps are done")
             assert once.wait() == 0
-        editor = json.loads(hub.wait_for(r"\n +(\{.*\})\n")[1])["antiphon"]
         env = {"XDG_DATA_HOME": str(tmp_path)}
         async with connect([editor["command"], *editor["args"]], process=ProcessOptions(env=env)) as client:
             listed = [info.session_id async for info in client.list_sessions()]
@@ -124,7 +125,11 @@ def test_hubs_that_start_at_once_take_different_ports(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["--agent", "nothing"], 2, "'nothing' is not of the form NAME=CMD"),
+        (
+            ["--agent", "nothing"],
+            127,
+            "there is no command 'nothing' on PATH, and no known agent of that name",
+        ),
         (["--agent", "=sh"], 2, "'' is not a name for an agent"),
         (["--agent", "a/b=sh"], 2, "'a/b' is not a name for an agent"),
         (["--agent", "a=sh", "--agent", "a=sh"], 2, "two agents have the name 'a'"),

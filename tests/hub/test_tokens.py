@@ -233,7 +233,7 @@ def code_of(door: Doors) -> dict[str, str]:
 async def ticket_of(door: Doors) -> str:
     """The ticket of a browser of the owner."""
     async with browser(door) as page:
-        assert (await page.post("/login", json=code_of(door))).status_code == 204
+        assert (await page.post("/login", json=code_of(door))).status_code == 200
         return str((await page.post("/ticket")).json()["ticket"])
 
 
@@ -243,7 +243,7 @@ async def test_a_page_gets_in_by_link_cookie_and_ticket_each_as_it_should(tmp_pa
         assert "default-src 'none'" in shown.headers["Content-Security-Policy"]
         code = code_of(door)
         answer = await page.post("/login", json=code)
-        assert answer.status_code == 204
+        assert answer.status_code == 200
         cookie = answer.headers["Set-Cookie"]
         assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
         assert (await page.post("/login", json=code)).status_code == 401  # a link is good once
@@ -312,7 +312,7 @@ async def test_pages_from_elsewhere_and_rebound_names_get_nothing(tmp_path: Path
         offered: Any = ["acp.v2", f"acp-ticket.{ticket}"]
         evil: Any = "https://evil.example"
         assert (await status(door, None, subprotocols=offered, origin=evil))[0] == 403
-        assert (await page.post("/login", json=code)).status_code == 204  # nothing of it used the link up
+        assert (await page.post("/login", json=code)).status_code == 200  # nothing of it used the link up
         assert len(door.audit(act="connect", outcome="refused", status=403)) == 6 * 5 + 2
         assert door.audit(status=403, origin="https://evil.example")
         assert door.audit(status=403, host="evil.example")
@@ -424,4 +424,4 @@ def test_a_piped_prompt_that_is_forbidden_ends_with_an_error(tmp_path: Path) -> 
             env={**os.environ, "ANTIPHON_TOKEN": secret},
         )
     assert eye.returncode == 1, eye.stderr
-    assert "the hub rejected the prompt: Forbidden" in eye.stderr
+    assert "the prompt failed: Forbidden" in eye.stderr

@@ -25,7 +25,11 @@ from tests.requirements.marks import requirement
 COMPLETING = [sys.executable, str(Path(__file__).with_name("completing_agent.py"))]
 ASKS = asking_for(True, False, False)
 BROKE = {"code": -32001, "message": "it broke", "data": {"k": 1}}
-INTERRUPTED = {"code": -32603, "message": "The turn was interrupted", "data": {"reason": "interrupted"}}
+INTERRUPTED = {
+    "code": -32603,
+    "message": "The turn was interrupted: the agent ended",
+    "data": {"reason": "interrupted", "cause": "agent_lost"},
+}
 
 
 @asynccontextmanager

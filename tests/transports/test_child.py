@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -19,7 +20,9 @@ from antiphon.errors import LinkLost, SpawnFailed
 from antiphon.jsonrpc.oversized import OversizedFrame
 from antiphon.testing.transports import take, take_all
 from antiphon.transports.base import Inbox
+from antiphon.transports.processes import child
 from antiphon.transports.processes.child import ChildTransport
+from antiphon.transports.processes.groups import start_process
 
 DEADLINE = 60.0
 
@@ -244,3 +247,27 @@ async def test_cancelling_the_closing_still_kills() -> None:
     with pytest.raises(asyncio.CancelledError):
         await closing
     await gone(child.pid)
+
+
+@pytest.mark.parametrize("steps", range(5))
+async def test_a_start_that_is_cancelled_leaves_no_pipe_open(
+    steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def noted(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(start_process(*arguments, **options))
+        return started[-1]
+
+    monkeypatch.setattr(child, "start_process", noted)
+    spawning = asyncio.ensure_future(ChildTransport.spawn(["cat"]))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    spawning.cancel()
+    outcome = (await asyncio.gather(spawning, return_exceptions=True))[0]
+    if isinstance(outcome, ChildTransport):
+        await outcome.aclose()
+    for _ in range(5):
+        await asyncio.sleep(0)  # asyncio closes a pipe in its next steps
+    pipes = [pipe for each in started for pipe in (each.stdin, each.stdout, each.stderr) if pipe is not None]
+    assert [pipe for pipe in pipes if not pipe.closed] == []

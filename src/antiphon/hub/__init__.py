@@ -12,15 +12,23 @@ if TYPE_CHECKING:
     from antiphon.hub.access.tokens import create_token, read_tokens, revoke_token
     from antiphon.hub.folder import HubFolder, Running
     from antiphon.hub.hub import Hub
-    from antiphon.hub.options import Access, HubOptions, QuestionOptions
+    from antiphon.hub.options import Access, AlertOptions, HubOptions, QuestionOptions
     from antiphon.hub.records import imported_record, recorded_agent
+    from antiphon.hub.upstream.catalogue import (
+        CatalogueAgent,
+        catalogue,
+        find_agent,
+        start_advice,
+        wants_login,
+    )
     from antiphon.hub.upstream.target import default_agent_name
     from antiphon.server.method import Role
 
 __all__ = [
-    "Access", "Audit", "Hub", "HubAbout", "HubFolder", "HubLimits", "HubOptions", "QuestionOptions", "Role",
-    "Running", "create_token", "default_agent_name", "imported_record", "is_loopback", "read_public_url",
-    "read_tokens", "recorded_agent", "revoke_token",
+    "Access", "AlertOptions", "Audit", "CatalogueAgent", "Hub", "HubAbout", "HubFolder", "HubLimits",
+    "HubOptions", "QuestionOptions", "Role", "Running", "catalogue", "create_token", "default_agent_name",
+    "find_agent", "imported_record", "is_loopback", "read_public_url", "read_tokens", "recorded_agent",
+    "revoke_token", "start_advice", "wants_login",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
     "hub": ("Hub",),
@@ -30,7 +38,8 @@ __getattr__ = lazy_names(__name__, {
     "access.limits": ("HubLimits",),
     "access.origins": ("is_loopback", "read_public_url"),
     "access.tokens": ("Role", "create_token", "read_tokens", "revoke_token"),
-    "options": ("Access", "HubOptions", "QuestionOptions"),
+    "options": ("Access", "AlertOptions", "HubOptions", "QuestionOptions"),
     "records": ("imported_record", "recorded_agent"),
+    "upstream.catalogue": ("CatalogueAgent", "catalogue", "find_agent", "start_advice", "wants_login"),
     "upstream.target": ("default_agent_name",),
 })  # fmt: skip

@@ -20,6 +20,8 @@ class HubAbout(Struct, frozen=True, kw_only=True):
     clients: int = 0
     started_at: float = 0.0
     """Seconds since 1970."""
+    name: str = ""
+    """Names the hub across restarts, and no other one: a hash of its host and its data folder's mark."""
 
     @classmethod
     def read(cls, about: Mapping[str, Any]) -> Self:

@@ -17,7 +17,7 @@ from antiphon.errors import Forbidden, to_wire_error
 from antiphon.hub.access.admission import Admission
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.limits import limit_of, limited
-from antiphon.hub.access.tokens import Grant
+from antiphon.hub.access.tokens import OWNER, Grant
 from antiphon.hub.options import Asked
 from antiphon.hub.quotas import QueuedBytes
 from antiphon.schema.antiphon.clients import Who
@@ -31,6 +31,7 @@ MOST_PARENTS = 64
 """How many parents of a subagent are looked at for one that a token covers."""
 
 ANSWER = method_of("_antiphon/answer")
+ADD_AGENT = "_antiphon/add_agent"
 
 
 class PolicySource(Protocol):
@@ -55,6 +56,7 @@ class HubPolicy(AccessPolicy):
         self._peer = peer or None
         self.acts = grant.role.includes(Role.CONTROLLER)
         self.sees_all = grant.sessions is None
+        self.only = grant.sessions
         begins = self.acts and self.sees_all
         only = {} if grant.sessions is None else {"sessions": sorted(grant.sessions)}
         self.introduction = {
@@ -66,7 +68,7 @@ class HubPolicy(AccessPolicy):
     async def admit(self, method: Method, params: Any, *, size: int, client_id: str) -> Any:
         session_id = session_of(params)
         covered = self._covers(method, session_id) or await self._covers_parent(method, session_id)
-        if not (self._allows(method) and covered):
+        if not (self._allows(method) and covered and self._may_run(method, params)):
             self._note(client_id, method, session_id, "forbidden")
             raise Forbidden
         limit = self._hub.admission.exceeded(self.grant, method, size)
@@ -122,6 +124,12 @@ class HubPolicy(AccessPolicy):
     def _allows(self, method: Method) -> bool:
         """Whether the role includes the method and the token is valid: it may have been revoked since."""
         return self.grant.role.includes(method.role) and self.is_valid()
+
+    def _may_run(self, method: Method, params: Any) -> bool:
+        """Whether a command that is to be added as an agent comes from the hub's own token: it is run as the
+        user of the hub, without any session."""
+        command = getattr(params, "command", None) if method.name == ADD_AGENT else None
+        return command is None or self.grant == OWNER
 
     def _covers(self, method: Method, session_id: str | None) -> bool:
         if self.grant.sessions is None:

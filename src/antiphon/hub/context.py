@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from antiphon.errors import AntiphonError, RequestError
+from antiphon.errors import AntiphonError, ErrorObject, RequestError
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.options import QuestionOptions
+from antiphon.hub.upstream.errors import FailedAgent, explained, to_request_error
 from antiphon.hub.upstream.known_agents import KnownAgent, KnownAgents, announce, describe
 from antiphon.hub.upstream.logins import AgentLogins
 from antiphon.hub.upstream.pool import UpstreamPool
@@ -39,6 +40,7 @@ class HubContext:
         self.upstreams = upstreams
         self.logins = logins
         self.known_agents = known_agents
+        self.states = upstreams.states
         self.audit = audit
         self.unattended = questions.unattended
         self.question_expiry = questions.expiry
@@ -54,10 +56,27 @@ class HubContext:
         if self.stopping:
             raise RequestError(AntiphonError.code, "The hub is about to end", data={"reason": "shutdown"})
 
+    def failure(self, name: str, error: BaseException, upstream: Upstream | None = None) -> RequestError:
+        """Return the error to answer a client with for an error of an agent, and note what it says about the
+        agent. `upstream` is the agent's process, if it was started."""
+        answer = to_request_error(error, self._failed_agent(name, upstream))
+        self.states.failed(name, answer.to_wire())
+        return answer
+
+    def prompt_failure(self, name: str, error: ErrorObject, upstream: Upstream | None) -> ErrorObject:
+        """Return what an agent answered to a prompt, with its words and advice, and note it as `failure`."""
+        told = explained(error, self._failed_agent(name, upstream))
+        self.states.failed(name, told)
+        return told
+
+    def _failed_agent(self, name: str, upstream: Upstream | None) -> FailedAgent:
+        return FailedAgent(name, self.agents.get(name)) if upstream is None else upstream.failed_agent
+
     def learn(self, upstream: Upstream) -> None:
         """Offer what an agent can do to clients that come from here on (invariant 10)."""
         known = describe(upstream.agent, upstream.agent.auth_methods)
         self.known_agents.keep(upstream.name, known)
+        self.states.started(upstream.name)
         if upstream.name == self.default:
             self.offer.provisional = False
         self.announce(upstream.name, known)

@@ -10,8 +10,9 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
@@ -21,7 +22,8 @@ from antiphon.bridge.losses import LossCounter
 from antiphon.client import ProtocolVersion
 from antiphon.client.protocol.dialect_v1 import CompletionPromise
 from antiphon.engine.events import Updated
-from antiphon.errors import AntiphonError, MethodNotFound
+from antiphon.engine.turn import Cause
+from antiphon.errors import AntiphonError
 from antiphon.hub.about import HubAbout
 from antiphon.hub.access.admission import Admission
 from antiphon.hub.access.audit import Audit
@@ -30,11 +32,16 @@ from antiphon.hub.access.origins import OriginPolicy, read_public_url
 from antiphon.hub.access.tokens import OWNER, Tokens, new_token
 from antiphon.hub.access.trusted_proxies import TrustedProxies
 from antiphon.hub.access_policy import HubPolicy
+from antiphon.hub.alerts.hub_alerts import HubAlerts
 from antiphon.hub.context import HubContext
+from antiphon.hub.folders.file_search import FileSearch
+from antiphon.hub.folders.lister import FolderLister
 from antiphon.hub.http.login import BrowserLogin
 from antiphon.hub.http.page import Page
 from antiphon.hub.idle import IdleReaper
+from antiphon.hub.offered_agents import OfferedAgents
 from antiphon.hub.options import Access, HubOptions, QuestionOptions
+from antiphon.hub.own_methods import OwnMethod, OwnMethods
 from antiphon.hub.process import MARK, map_large_blocks, reap
 from antiphon.hub.quotas import QueuedBytes
 from antiphon.hub.records import recorded_agent
@@ -44,6 +51,7 @@ from antiphon.hub.session_list import SessionChanges, SessionListNotifier
 from antiphon.hub.store_check import StoreCheck
 from antiphon.hub.upstream.extensions import ExtensionRelay
 from antiphon.hub.upstream.files import Files
+from antiphon.hub.upstream.first_agent import FirstAgent
 from antiphon.hub.upstream.known_agents import KnownAgents
 from antiphon.hub.upstream.logins import AgentLogins
 from antiphon.hub.upstream.pool import UpstreamPool
@@ -56,16 +64,18 @@ from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.version import EXTRAS
 from antiphon.server.access import AccessPolicy
 from antiphon.server.authentication import Logins
+from antiphon.server.clients.attachments import LAST_UPDATES
 from antiphon.server.connection import ClientConnection
 from antiphon.server.distant.session import DistantSession
 from antiphon.server.offer import Offer
-from antiphon.server.registry import LAST_UPDATES, SessionRegistry
+from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import ServerContext
 from antiphon.server.server import Server
 from antiphon.server.session import ServedSession
 from antiphon.server.tasks import Tasks
 from antiphon.stores.base import Store
 from antiphon.stores.memory import MemoryStore
+from antiphon.stores.search.base import searches
 from antiphon.stores.shared import SharedStore
 from antiphon.transports.base import Transport
 from antiphon.version import __version__
@@ -79,8 +89,6 @@ logger = logging.getLogger("antiphon.hub")
 
 STOP_GRACE = 5.0
 """Seconds that the tasks of a session get to end in."""
-RETRY = 2.0
-"""Seconds that a client waits for an agent of which nothing is known and that could not be started before."""
 CUT = v2.Notice(
     severity=v2.NoticeSeverity.WARNING,
     title="The hub was restarted",
@@ -147,11 +155,11 @@ class HubCore:
         self._options = options
         self.browsers = BrowserLogin(self, self.admission, self.audit)
         self.page: Page = {} if page is None else page
-        self._completion_promises = {name: CompletionPromise() for name in self.agents}
+        self._completion_promises: dict[str, CompletionPromise] = {}
         self.upstreams = UpstreamPool(self.agents, self._start, share=options.share)
         self.known_agents = KnownAgents(options.known_agents, self.agents)
-        self._learning: asyncio.Task[None] | None = None
         self.reports = Reports(self.store, self._attached)
+        self.file_search = FileSearch(self.store)
         self.offer = Offer(
             "antiphon-hub",
             self.version,
@@ -160,14 +168,26 @@ class HubCore:
             keeps=not isinstance(kept, MemoryStore),
         )
         self.offer.provisional = True  # until the agent was started, it is not known what it takes
+        self.alerts = HubAlerts(
+            options.alerts,
+            self,
+            self._tasks,
+            contact=self.public_url,
+            agent_of=lambda session: worker_of(session).binding.agent,
+        )
+        self.offer.has_push = self.alerts.push is not None
         self.offer.extras = replace(EXTRAS, session_updates=True)
+        names = list(self.agents)
+        self.offered_agents = OfferedAgents(
+            self.agents, names, self.upstreams.states, offer_installed=options.offer_installed
+        )
+        self._own_methods = OwnMethods(self._methods(options))
         self.offer.ours = {
             "hub": True,
-            "agents": list(self.agents),
-            "transcript": {"format": list(FORMATS)},
-            "timeline": True,
-            "link": True,
-            **({} if self.cluster is None else {"hubs": True}),
+            "agents": names,
+            **self._own_methods.announced,
+            **({} if searches(kept) is None else {"searchSessions": {}}),
+            **({"push": True} if self.offer.has_push else {}),
         }
         logins = Logins(required=False)  # that is for the agents to say
         self._context = HubContext(
@@ -180,10 +200,11 @@ class HubCore:
             questions=questions,
             home=None if self.cluster is None else to_builtins(self.cluster.home),
         )
+        self._first_agent = FirstAgent(self._context, self._tasks)
         self._relay = relay = ExtensionRelay(
             self.upstreams,
             self.default,
-            self._answer_ours,
+            self._own_methods.answer,
             lambda session: worker_of(session).binding.bring(),
         )
         self._changes = changes = SessionChanges()
@@ -194,7 +215,9 @@ class HubCore:
             grace=STOP_GRACE,
             most_sessions=self.limits.sessions,
             changed=self._session_changed,
+            opened=self.alerts.watch,
             elsewhere=self.cluster,
+            lost=Cause.HUB_LOST,
         )
         self._membership = None if self.cluster is None else self._member(self.cluster)
         factory = SessionFactory(self.registry, self._context)
@@ -206,11 +229,31 @@ class HubCore:
             fork=factory.fork,
             call_extension=relay.call,
             extension_notified=relay.notified,
+            push=self.alerts.push,
         )
         self._server = Server(context, owns_store=store is None, losses=self.losses)
         self.idle_reaper = IdleReaper(self.registry, self._context, options.idle)
         self._session_list = SessionListNotifier(changes, self.registry)
         self._store_check = StoreCheck(kept, changes.note)
+
+    def _methods(self, options: HubOptions) -> Iterator[OwnMethod]:
+        """Yield the methods that this hub answers itself."""
+        agents, reports, cluster = self.offered_agents, self.reports, self.cluster
+        yield OwnMethod("_antiphon/list_agents", lambda _: agents.list(), {"listAgents": {}})
+        if options.add_agents:
+            yield OwnMethod("_antiphon/add_agent", agents.add, {"addAgent": {}})
+        if self.agents:
+            yield OwnMethod("_antiphon/list_folders", FolderLister(self.cwd).answer, {"listFolders": {}})
+        yield OwnMethod("_antiphon/find_files", self.file_search.find, {"findFiles": {}})
+        yield OwnMethod("_antiphon/link", self.browsers.answer_link, {"link": True})
+        yield OwnMethod("_antiphon/journal", reports.journal)
+        yield OwnMethod("_antiphon/timeline", reports.timeline, {"timeline": True})
+        formats = {"format": list(FORMATS)}
+        yield OwnMethod("_antiphon/transcript", reports.transcript, {"transcript": formats})
+        if cluster is not None:
+            yield OwnMethod(
+                "_antiphon/hubs", lambda _: cluster.hubs(self._about(), len(self.live)), {"hubs": True}
+            )
 
     @property
     def stopping(self) -> bool:
@@ -249,6 +292,7 @@ class HubCore:
                 await asyncio.to_thread(reap, self._options.mark)
             if self.cluster is not None:
                 await self.cluster.store.open()
+                await self.cluster.end_earlier_lease()
             await self._store_check.begin()
             if self.agents:
                 await self._end_what_was_cut()
@@ -258,8 +302,8 @@ class HubCore:
                     await self._join(self._membership)
                 self._tasks.start_soon(self.idle_reaper.run())
                 self._tasks.start_soon(self._session_list.run())
-                self._offer_what_is_known()
-                self._begin_learning()
+                self._first_agent.offer_what_is_known()
+                self._first_agent.begin()
             try:
                 yield
             finally:
@@ -268,14 +312,22 @@ class HubCore:
 
     def _member(self, cluster: Cluster) -> Membership:
         """Make what this hub tells the other hubs on the store, and learns from them."""
+        from antiphon.hub.cluster.distant_subagents import DistantSubagents
         from antiphon.hub.cluster.membership import Membership
         from antiphon.hub.cluster.session_news import SessionNews
         from antiphon.hub.cluster.shared_limits import SharedLimits
         from antiphon.hub.cluster.shared_tokens import SharedTokens
         from antiphon.hub.cluster.takeovers import Takeovers
 
-        changed = self._changes.note
-        news = SessionNews(cluster.store, self.registry, cluster.sessions, self._tasks, changed=changed)
+        subagents = DistantSubagents(self.registry, self._tasks)
+
+        def changed_elsewhere(session_id: str) -> None:
+            self._changes.note(session_id)
+            subagents.session_changed(session_id)
+
+        news = SessionNews(
+            cluster.store, self.registry, cluster.sessions, self._tasks, changed=changed_elsewhere
+        )
         takeovers = Takeovers(
             cluster.store,
             self.registry,
@@ -294,8 +346,9 @@ class HubCore:
             takeovers,
             tokens,
             limits,
+            subagents,
             about=self._about,
-            lose=self.registry.lose,
+            lose=self.registry.distant.lose,
         )
 
     def _session_changed(self, session_id: str) -> None:
@@ -330,6 +383,7 @@ class HubCore:
             sessions=len(self.live),
             clients=self.clients,
             started_at=self._started,
+            name=self.cluster.name,
         )
         return dict(to_builtins(about))
 
@@ -350,6 +404,7 @@ class HubCore:
         await self._tasks.aclose()
         await self._store_check.aclose()
         await self.reports.aclose()
+        await self.file_search.aclose()
         for session in self.live:
             await self.registry.release(session)
         if self._membership is not None:
@@ -374,29 +429,13 @@ class HubCore:
         """End what was cut short in a session. Return whether prompts wait to be sent in it."""
         async with self.registry.borrow(session_id) as live:
             attended = self.cluster is not None  # clients of other hubs may wait for their prompts
-            live.emit([*live.fold.interrupt(attended=attended), Updated.of(notice)])
+            live.emit([*live.fold.interrupt(attended=attended, cause=Cause.HUB_LOST), Updated.of(notice)])
             return bool(live.fold.prompts.queued) and not live.fold.prompts.paused
 
     async def serve(self, transport: Transport, policy: AccessPolicy | None = None) -> None:
         """Serve one client until it is gone; one of this process, unless said otherwise, as its owner."""
-        await self._learn()
+        await self._first_agent.known()
         await self._server.serve(transport, policy or HubPolicy(self, OWNER))
-
-    async def _answer_ours(self, method: str, params: Any) -> Any:
-        """Answer a method of our own, which no agent has anything to do with."""
-        match method:
-            case "_antiphon/link":
-                return self.browsers.answer_link(params)
-            case "_antiphon/hubs" if self.cluster is not None:
-                return self.cluster.hubs(self._about(), len(self.live))
-            case "_antiphon/journal":
-                return await self.reports.journal(params)
-            case "_antiphon/timeline":
-                return await self.reports.timeline(params)
-            case "_antiphon/transcript":
-                return await self.reports.transcript(params)
-            case _:
-                raise MethodNotFound(method)
 
     def find(self, session_id: str) -> ServedSession | None:
         """Return a session that is open here."""
@@ -410,7 +449,7 @@ class HubCore:
     @property
     def distant(self) -> list[DistantSession]:
         """The sessions that are open here and worked on by another hub."""
-        return self.registry.distant
+        return self.registry.distant.sessions
 
     def _attached(self, session_id: str) -> Sequence[Present]:
         session = self.find(session_id)
@@ -439,45 +478,11 @@ class HubCore:
                 version=version,
                 files=Files(self._options.files),
                 start=self._options.start,
-                promise=self._completion_promises[name],
+                promise=self._completion_promises.setdefault(name, CompletionPromise()),
             ),
             report=self.losses,
             auth_changed=lambda: self._server.auth_changed(),
         )
-
-    def _offer_what_is_known(self) -> None:
-        """Offer what the agents could do when they were last started."""
-        for name in self.agents:
-            known = self.known_agents.get(name)
-            if known is not None:
-                self._context.announce(name, known)
-
-    def _begin_learning(self) -> asyncio.Task[None] | None:
-        """Start the first agent, unless that was done, to learn what it can do; `None` where that is known.
-        An agent that could not be started is tried again."""
-        if not self.default or self.stopping or self.known_agents.is_current(self.default):
-            return None
-        if self._learning is None or self._learning.done():
-            self._learning = self._tasks.start_soon(self._learn_now())
-        return self._learning
-
-    async def _learn(self) -> None:
-        """Learn what the agent can do before a client asks (invariant 10). If nothing is known from the last
-        time, wait for as long as the agent may take to start."""
-        failed = self._learning is not None and self._learning.done()
-        learning = self._begin_learning()
-        if learning is not None and self.known_agents.get(self.default) is None:
-            await asyncio.wait([learning], timeout=RETRY if failed else None)
-
-    async def _learn_now(self) -> None:
-        try:
-            spare = await self.upstreams.spare(self.default)
-        except (AntiphonError, OSError) as error:
-            logger.warning(
-                "agent %s could not be started; it is tried again when needed: %s", self.default, error
-            )
-            return
-        self._context.learn(spare)
 
 
 def _current_folder() -> str | None:
@@ -495,4 +500,7 @@ def _cluster(store: Store, options: HubOptions, tasks: Tasks, *, works: bool) ->
     from antiphon.hub.cluster.home import Home
 
     home = Home(label=options.label or socket.gethostname(), movable=options.movable)
-    return Cluster(store, home, tasks, works=works)
+    name = (
+        "" if options.mark is None else sha256(f"{socket.gethostname()}\n{options.mark}".encode()).hexdigest()
+    )
+    return Cluster(store, home, tasks, works=works, name=name)

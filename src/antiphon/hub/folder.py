@@ -15,12 +15,19 @@ from msgspec import Struct
 
 from antiphon.errors import LocalError
 from antiphon.hub.access.tokens import load_own_token
-from antiphon.private_files import locked, make_private_folder, tighten_file, write_private
+from antiphon.private_files import (
+    locked,
+    make_private_folder,
+    read_private,
+    tighten_file,
+    write_private,
+)
 
 OURS = ("token", "mark", "hub.lock", "hub.log", "sessions.db", "tokens.json", "agents.json", "audit.jsonl")
 """Files that identify the folder of a hub."""
 _TIGHTENED = re.compile(
-    r"mark|hub\.(lock|log|json)|agents\.json|tokens\.json\.(lock|shared)|(sessions\.db|audit\.jsonl).*"
+    r"mark|hub\.(lock|log|json)|agents\.json|push\.json|push-key\.pem|webhook-secret|"
+    r"tokens\.json\.(lock|shared)|(sessions\.db|audit\.jsonl).*"
 )
 """Files that are made private. A token that others could read is refused instead: they may know it."""
 
@@ -86,6 +93,18 @@ class HubFolder:
     @property
     def audit(self) -> Path:
         return self.path / "audit.jsonl"
+
+    @property
+    def webhook_secret(self) -> str:
+        """The secret that signs the requests of a webhook. It is made when it is first used."""
+        from antiphon.hub.alerts.webhook import new_secret
+
+        path = self.path / "webhook-secret"
+        stored = read_private(path)
+        if stored is None:
+            stored = new_secret().encode()
+            write_private(path, stored + b"\n")
+        return stored.decode(errors="replace").strip()
 
     @property
     def mark(self) -> str:

@@ -75,6 +75,11 @@ class Hub:
         return self._core.port
 
     @property
+    def agents(self) -> list[str]:
+        """The names of its agents, the default one first."""
+        return list(self._core.agents)
+
+    @property
     def public_url(self) -> str | None:
         """The origin of the hub's page behind a reverse proxy (`Access.public_url`)."""
         return self._core.public_url

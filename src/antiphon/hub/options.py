@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -16,6 +16,22 @@ Asked: TypeAlias = Literal["first", "owner", "designated"]
 Unattended: TypeAlias = Literal["wait", "reject", "allow-read"]
 
 
+class AlertOptions(Struct, frozen=True, kw_only=True):
+    """Where a hub sends alerts: that an agent asks, or that a turn has ended."""
+
+    notify: Sequence[str] = ()
+    """A command that is run for each alert a person should look at; by default none."""
+    webhook: str | None = None
+    """An address that gets every alert by `POST`; by default none."""
+    webhook_secret: str = ""
+    """The secret that signs these requests: `whsec_` and at least 24 bytes in base64."""
+    push: Path | None = None
+    """The folder of the key and the subscriptions of Web Push. Without it, or without the package
+    `cryptography`, the hub offers no Web Push."""
+    push_services: Collection[str] = ()
+    """Origins of push services that may have private addresses, such as `https://push.home.example`."""
+
+
 class HubOptions(Struct, frozen=True, kw_only=True):
     """How a hub works with its agents."""
 
@@ -27,6 +43,11 @@ class HubOptions(Struct, frozen=True, kw_only=True):
     files: FilesOf = "editor"
     """Whose files and terminals v1 agents use: those of an attached editor that offers them, otherwise the
     hub's; always the hub's; or none: then the agent uses its own."""
+    offer_installed: bool = False
+    """Whether the hub also offers every known agent that is installed, after its own ones."""
+    add_agents: bool = False
+    """Whether owners may add agents to the running hub: known ones by name, and with the hub's own token any
+    command."""
     share: bool = False
     """Whether all sessions of an agent share one process; by default each session has its own."""
     idle: float = 15 * 60.0
@@ -36,13 +57,15 @@ class HubOptions(Struct, frozen=True, kw_only=True):
     grace: float = 10.0
     """Seconds that running turns get to end when the hub stops."""
     mark: str | None = None
-    """Names this hub across restarts. At its start it ends the processes that an earlier run left behind."""
+    """Names this hub across restarts, and no other one that runs. At its start it ends the processes that an
+    earlier run left behind and, on a shared store, the lease of that run."""
     known_agents: Path | None = None
     """The file in which the hub stores what its agents can do, for clients that connect before an agent was
     started."""
     label: str = ""
     """The place of this hub. Hubs with the same label on one shared store see the same working directories;
     by default the name of the host."""
+    alerts: AlertOptions = AlertOptions()
     movable: bool = False
     """Whether all hubs on a shared store see the working directories of the sessions that begin here."""
 

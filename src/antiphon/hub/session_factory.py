@@ -55,7 +55,7 @@ class SessionFactory:
             elif upstream is not None:
                 context.upstreams.let_go(upstream, opened)
             if isinstance(error, AntiphonError | OSError) and not isinstance(error, StoreError):
-                raise to_request_error(error) from error
+                raise context.failure(name, error, upstream) from error
             raise
         return session
 

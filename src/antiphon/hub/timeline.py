@@ -33,6 +33,8 @@ from antiphon.schema.antiphon.hub import TimelineItem
 LIMIT = 1000
 """How many items are kept of a session, the latest ones."""
 TITLE = 120
+REASON = 400
+"""Characters of the message of an error."""
 FINAL = frozenset({"completed", "failed", "cancelled"})
 
 Key = tuple[str, str]
@@ -48,6 +50,7 @@ class _Update(Struct, rename="camel"):
     tool_call_id: Any = None
     title: Any = None
     status: Any = None
+    error: Any = None
 
 
 _update = msgspec.json.Decoder(_Update).decode
@@ -121,6 +124,8 @@ class Timeline:
             if self._turn is not None:
                 reason = update.stop_reason or update.proposed
                 self._turn.end, self._turn.status = event.at, _line(reason) or "ended"
+                self._turn.error = _line(_object(update.error).get("message"), most=REASON) or None
+                self._turn.cause = _line(_object(_object(update.error).get("data")).get("cause")) or None
             self._turn = self._accepted = None
         elif update.state in ("running", "requires_action"):
             if self._turn is None:
@@ -186,7 +191,7 @@ class Timeline:
         item = self._items.get(("question", body.question_id))
         if item is None or names is None:
             return  # it ended before, or so much has happened since that it is not kept
-        item.end, item.status = event.at, str(body.end)
+        item.end, item.status, item.cause = event.at, str(body.end), body.cause
         item.by = None if body.by is None else who_of(body.by)
         given = _object(_read(_plain, body.result, None))
         chosen = _object(given.get("outcome")).get("optionId")
@@ -222,9 +227,9 @@ def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _line(text: Any) -> str:
+def _line(text: Any, *, most: int = TITLE) -> str:
     """Return a text as one short line; an empty one for anything else."""
-    return " ".join(text[: 8 * TITLE].split())[:TITLE] if isinstance(text, str) else ""
+    return " ".join(text[: 8 * most].split())[:most] if isinstance(text, str) else ""
 
 
 def _said(content: Raw) -> str:

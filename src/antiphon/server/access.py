@@ -32,6 +32,9 @@ class AccessPolicy:
     sees_all = True
     """Whether the client may know of every session."""
 
+    only: frozenset[str] | None = None
+    """The sessions that the client may know of; `None`: every one."""
+
     credential: str | None = None
     """The name of the token that the client's connection came with, as the audit log names it."""
 

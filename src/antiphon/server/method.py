@@ -60,6 +60,7 @@ class Act(StrEnum):
     CREATE = "create"
     EXPORT = "export"
     LINK = "link"
+    SUBSCRIBE = "subscribe"
     CLOSE = "close"
     ARCHIVE = "archive"
     DELETE = "delete"
@@ -90,6 +91,8 @@ class Method(Struct, frozen=True):
     """Whether a client may call it whose token is for some sessions only, although it names none."""
     leads_elsewhere: bool = False
     """Whether it leads to other sessions than the one it names: such a client may not call it."""
+    counts_as_search: bool = False
+    """Whether the limit of searches in a minute counts it."""
     counts_as_prompt: bool = False
     """Whether the limit of prompts in a minute counts it."""
     offered: Callable[[Offer], bool] | None = None

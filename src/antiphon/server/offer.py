@@ -59,6 +59,8 @@ class Offer(Struct):
     takes_directories: bool = True
     """Whether a session may have further roots."""
     has_providers: bool = False
+    has_push: bool = False
+    """Whether clients may subscribe browsers to Web Push."""
     announces: dict[str, Any] = {}
     """Goes into the `_meta` of the capabilities: extensions, under names that are not ours."""
     ours: dict[str, Any] = {}

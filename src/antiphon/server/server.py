@@ -54,7 +54,7 @@ class Server:
                 try:
                     await connection.wire.wait_closed()
                 finally:
-                    await registry.detach_all(connection)
+                    await registry.attachments.detach_all(connection)
         finally:
             registry.connections.discard(connection)
 

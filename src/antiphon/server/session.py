@@ -16,10 +16,10 @@ from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
+from antiphon.server.clients.session_clients import SessionClients
 from antiphon.server.connection import ClientConnection
 from antiphon.server.control.control import SessionControl
 from antiphon.server.questions import Questions
-from antiphon.server.session_clients import SessionClients
 from antiphon.server.session_facts import SessionStart
 from antiphon.server.tasks import Tasks
 from antiphon.server.worker import Worker

@@ -65,6 +65,7 @@ class Admission:
         self._audit = audit
         self._proxies = proxies or TrustedProxies()
         self._prompts = Rate(limits.prompts_per_minute)
+        self._searches = Rate(limits.searches_per_minute)
         self._bytes = Rate(limits.bytes_per_minute)
         self._in_progress = IncompleteInput(limits.bytes_in_progress)
         self._strangers = Rate(STRANGERS_PER_MINUTE)
@@ -183,6 +184,8 @@ class Admission:
                 return "bytes_per_minute"
             if self._spent is not None:
                 self._spent.bytes[grant.name] += counted
+        if method.counts_as_search and not self._searches.take(grant.name):
+            return "searches_per_minute"
         if method.counts_as_prompt:
             if not self._prompts.take(grant.name):
                 return "prompts_per_minute"

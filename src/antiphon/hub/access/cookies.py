@@ -25,6 +25,8 @@ class Invitation(Struct, frozen=True, kw_only=True):
 
     role: Role
     sessions: frozenset[str] | None = None
+    name: str = ""
+    """The name that the browser gives its user, unless the user chose one before."""
 
 
 class Cookies:

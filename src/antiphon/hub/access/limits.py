@@ -41,6 +41,8 @@ class HubLimits(Struct, frozen=True, kw_only=True):
     """Sessions that are open at a time."""
     prompts_per_minute: int = 600
     """Prompts of all clients with one token, including edits of queued prompts."""
+    searches_per_minute: int = 600
+    """Searches of all clients with one token. A page searches while its user types."""
     queued_prompts: int = 1000
     """Queued prompts of one session."""
     queued_bytes: int = DEFAULT_BOUND

@@ -16,18 +16,22 @@ MANY = 1000
 
 
 class Tickets(Generic[T]):
-    def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, seconds: float, *, most: int = MANY, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.seconds = seconds
+        self._most = most
         self._clock = clock
         self._out: dict[str, tuple[float, T]] = {}
         """Keyed by hash, so that the time of a lookup reveals nothing of a secret."""
 
     def issue(self, value: T) -> str:
         now = self._clock()
-        for old in [key for key, (until, _) in self._out.items() if until <= now]:
-            del self._out[old]
-        while len(self._out) >= MANY:
-            del self._out[next(iter(self._out))]
+        while self._out:  # all are valid for the same time, so the oldest expires first
+            oldest = next(iter(self._out))
+            if self._out[oldest][0] > now and len(self._out) < self._most:
+                break
+            del self._out[oldest]
         secret = secrets.token_urlsafe(32)
         self._out[hashed(secret)] = now + self.seconds, value
         return secret

@@ -103,6 +103,18 @@ class Tokens:
         kept = self._current() or ()
         return self._in_time(grant) and any(each.grant == grant for each in kept)
 
+    def identity(self, grant: Grant) -> str:
+        """Return what distinguishes the token of a grant from every other one, also after a restart."""
+        return hashed(self._own)[:16] if grant == OWNER else grant.id
+
+    def holder(self, identity: str) -> Grant | None:
+        """Return the grant of the valid token with an `identity`. `None` if it was revoked or has expired."""
+        if identity == self.identity(OWNER):
+            return OWNER
+        kept = self._current() or ()
+        found = next((each.grant for each in kept if each.id == identity), None)
+        return found if found is not None and self._in_time(found) else None
+
     def admits(self, grant: Grant) -> bool:
         """Return whether a grant may open a connection: it is valid and the token file can be trusted."""
         return self._current() is not None and self.is_valid(grant)

@@ -13,7 +13,8 @@ from antiphon.errors import LocalError
 from antiphon.hub.access.limits import HubLimits
 from antiphon.hub.access.origins import is_loopback
 from antiphon.hub.access.tokens import Grant
-from antiphon.hub.access_policy import HubPolicy, PolicySource
+from antiphon.hub.access_policy import HubPolicy
+from antiphon.hub.http.answers import Answering, answer_routes
 from antiphon.hub.http.login import BrowserLogin
 from antiphon.hub.http.page import Page, PageRoutes
 from antiphon.hub.http.status import OPEN, Source, status_routes
@@ -25,7 +26,7 @@ from antiphon.transports.http.routes import Site
 from antiphon.transports.websocket import WebSocketTransport
 
 
-class Listening(PolicySource, Source, Protocol):
+class Listening(Answering, Source, Protocol):
     """A hub, as it listens at an address."""
 
     limits: HubLimits
@@ -45,7 +46,7 @@ def check_address(host: str, *, tls: ssl.SSLContext | None, insecure: bool) -> N
 async def listen(
     hub: Listening, host: str, port: int, tls: ssl.SSLContext | None, *, or_any_port: bool
 ) -> AsyncIterator[HttpServer]:
-    admission, own = hub.admission, hub.browsers.routes()
+    admission, own = hub.admission, {**hub.browsers.routes(), **answer_routes(hub)}
     page = PageRoutes(admission, hub.page)
 
     async def serve(transport: Any) -> None:

@@ -8,23 +8,26 @@ link, which browsers do not send. Neither code nor cookie is accepted at `/acp`.
 from __future__ import annotations
 
 import asyncio
+import getpass
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
+from antiphon.engine.who import clean_name
 from antiphon.errors import LocalError
 from antiphon.hub.access import cookies
 from antiphon.hub.access.admission import Admission
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.cookies import Cookies, Invitation
 from antiphon.hub.access.tickets import Tickets
+from antiphon.hub.http.own_page import OwnPageAction
 from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.schema.antiphon.hub import LinkRequest, LinkResponse
 from antiphon.server.method import Role
-from antiphon.transports.http.exchange import Exchange, Handler, Head, Reply, json, plain
+from antiphon.transports.http.exchange import Handler, Head, Reply, json
 
 logger = logging.getLogger("antiphon.hub")
 
@@ -53,27 +56,30 @@ class BrowserLogin:
         self._codes: Tickets[Invitation] = Tickets(LINK_SECONDS)
         self._cookies = Cookies(admission.tokens)
 
-    def invite(self, role: Role = Role.OWNER, *, sessions: Collection[str] | None = None) -> str:
-        """Return the code of a new login link."""
+    def invite(
+        self, role: Role = Role.OWNER, *, sessions: Collection[str] | None = None, name: str = ""
+    ) -> str:
+        """Return the code of a new login link. `name`: see `Invitation`."""
         only = None if sessions is None else frozenset(sessions)
-        return self._codes.issue(Invitation(role=role, sessions=only))
+        return self._codes.issue(Invitation(role=role, sessions=only, name=name))
 
     def link(self, url: str) -> str:
-        """Return a login link for an owner to the page at `url`."""
-        return f"{url}#login={self.invite()}"
+        """Return a login link to the page at `url` for the user who runs the hub, as an owner."""
+        return f"{url}#login={self.invite(name=login_name())}"
 
     def answer_link(self, params: LinkRequest) -> LinkResponse:
         """Answer `_antiphon/link`."""
         public = self._address.public_url
-        code = self.invite(Role(params.role), sessions=params.sessions)
+        name = clean_name(params.name) or ""
+        code = self.invite(Role(params.role), sessions=params.sessions, name=name)
         url = None if public is None else f"{public}/"
         return LinkResponse(code=code, seconds=LINK_SECONDS, url=url)
 
     def routes(self) -> dict[str, Handler]:
         return {
-            "/login": _Action(self._admission, self._log_in),
-            "/ticket": _Action(self._admission, self._ticket),
-            "/logout": _Action(self._admission, self._log_out),
+            "/login": OwnPageAction(self._admission, self._log_in),
+            "/ticket": OwnPageAction(self._admission, self._ticket),
+            "/logout": OwnPageAction(self._admission, self._log_out),
         }
 
     async def _log_in(self, head: Head, body: bytes) -> Reply:
@@ -87,7 +93,8 @@ class BrowserLogin:
             return self._admission.refuse(head, 503, "Nobody can be let in just now.")
         about = {"token": grant.name, "role": str(grant.role), "peer": head.peer or None}
         self._audit.note("login", "allowed", **about)
-        return Reply(204, headers={"Set-Cookie": self._cookie(head, secret, cookies.SECONDS), **NO_STORE})
+        headers = {"Set-Cookie": self._cookie(head, secret, cookies.SECONDS), **NO_STORE}
+        return json(200, msgspec.json.encode({"name": invitation.name or None}), headers)
 
     async def _ticket(self, head: Head, body: bytes) -> Reply:
         grant = self._cookies.find(self._secret(head))
@@ -122,6 +129,14 @@ class BrowserLogin:
         return next((value for name, _, value in pairs if name == self._name), "")
 
 
+def login_name() -> str:
+    """Return the login name of the user who runs the hub, as `antiphon chat` does; empty if it has none."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # the user id has no name
+        return ""
+
+
 class _LoginBody(Struct):
     code: str = ""
 
@@ -131,24 +146,3 @@ def _code(body: bytes) -> str:
         return msgspec.json.decode(body, type=_LoginBody).code
     except UNREADABLE:
         return ""
-
-
-class _Action:
-    """A `POST` that only the hub's own page may send: other pages cannot forge its `Origin`."""
-
-    def __init__(self, admission: Admission, act: Callable[[Head, bytes], Awaitable[Reply]]) -> None:
-        self._admission = admission
-        self._act = act
-
-    def admit(self, head: Head) -> Reply | None:
-        refusal = self._admission.refusal(head)
-        if refusal is not None:
-            return refusal
-        if not self._admission.origins.is_own(head.headers):
-            return plain(403, "Only the hub's own page asks for this.")
-        return None if head.method == "POST" else plain(405, allow="POST")
-
-    async def answer(self, exchange: Exchange, body: bytes) -> None:
-        exchange.reply(await self._act(exchange.head, body))
-
-    def refused(self, head: Head, status: int) -> None: ...

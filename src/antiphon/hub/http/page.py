@@ -22,10 +22,13 @@ POLICY = "; ".join(
         "img-src 'self' data: blob:",
         "media-src data: blob:",
         "connect-src 'self'",
+        "manifest-src 'self'",
+        "worker-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
         "require-trusted-types-for 'script'",
+        "trusted-types antiphon-worker",
     )
 )
 """Scripts come from the page's own files only, never from text, and nothing is sent or fetched elsewhere."""

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from antiphon.bridge.losses import LOSSES, LossCounter
 from antiphon.engine.snapshot import state_word
 from antiphon.hub.access.admission import METRICS
+from antiphon.hub.alerts.channel import AlertCounts
 from antiphon.transports.http.exchange import Handler, Reply, plain
 from antiphon.transports.http.request_counts import REFUSALS, RequestCounts
 from antiphon.transports.http.routes import Readable
@@ -32,6 +33,7 @@ class Source(Protocol):
     upstreams: Any
     losses: LossCounter
     cluster: Any
+    alerts: Any
 
     @property
     def stopping(self) -> bool: ...
@@ -66,6 +68,7 @@ def _lines(hub: Source) -> Iterator[str]:
     lost = {name: hub.losses.counts[name] for name in LOSSES}
     about = "What could not be translated between v1 and v2, by name (docs/translation.md)."
     yield from _metric("bridge_losses_total", about, {"loss": lost}, kind="counter")
+    yield from _alerts(hub.alerts.counts)
     if hub.http is not None:
         yield from _metric("http_connections", "ACP connections over HTTP streams.", hub.http.connections)
         yield from _metric("http_streams", "Open HTTP streams.", hub.http.streams)
@@ -75,6 +78,18 @@ def _lines(hub: Source) -> Iterator[str]:
     if hub.cluster is not None:
         yield from _cluster(hub)
     yield from _process()
+
+
+def _alerts(counts: AlertCounts) -> Iterator[str]:
+    if not counts.delivered:
+        return  # no channel is in use
+    told = {"channel": counts.delivered}
+    yield from _metric("alerts_delivered_total", "Alerts that a receiver took.", told, kind="counter")
+    told = {"channel": counts.failed}
+    yield from _metric("alerts_failed_total", "Alerts that no attempt delivered.", told, kind="counter")
+    told = {"channel": counts.dropped}
+    about = "Alerts that were dropped because too many waited for a receiver."
+    yield from _metric("alerts_dropped_total", about, told, kind="counter")
 
 
 def _cluster(hub: Source) -> Iterator[str]:

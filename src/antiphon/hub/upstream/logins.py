@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.errors import AntiphonError, CallFailed, LocalError, MethodNotFound, RequestError
-from antiphon.hub.upstream.errors import to_request_error
+from antiphon.hub.upstream.errors import LOGIN, explained, to_request_error
 from antiphon.hub.upstream.pool import UpstreamPool
 from antiphon.hub.upstream.upstream import Upstream
 from antiphon.schema import v2
@@ -126,13 +126,14 @@ class AgentLogins:
 
     def _refusal(self, upstream: Upstream, error: CallFailed) -> RequestError:
         if any(not isinstance(method, v2.AuthMethodTerminal) for method in upstream.agent.auth_methods):
-            return to_request_error(error)
+            return to_request_error(error, upstream.failed_agent)
+        told = explained(error.error, upstream.failed_agent)
         # AUTH-19: -32000 would ask the client for the impossible.
         return RequestError(
             AntiphonError.code,
             f"The agent {upstream.name} wants a login that no client of the hub can do: log in with it in a "
             "terminal, on the hub's machine, and try again",
-            data={"reason": "login"},
+            data={**(told.data if isinstance(told.data, dict) else {}), "reason": LOGIN},
         )
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from antiphon.errors import InvalidParams, RequestError
+from antiphon.hub.upstream.agent_states import AgentStates
 from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.target import Target
 from antiphon.hub.upstream.upstream import Upstream
@@ -20,6 +21,7 @@ class UpstreamPool:
     def __init__(self, targets: Mapping[str, Target], start: Start, *, share: bool) -> None:
         self.targets = targets
         """The agents by name, the default first."""
+        self.states = AgentStates()
         self._start = start
         self._share = share
         self.forgetful: set[str] = set()

@@ -30,6 +30,7 @@ from antiphon.engine.questions import Elicited
 from antiphon.errors import AntiphonError, LinkLost
 from antiphon.hub.upstream.agent_extensions import AgentExtensions
 from antiphon.hub.upstream.agent_reader import AgentReader
+from antiphon.hub.upstream.errors import FailedAgent
 from antiphon.hub.upstream.files import EditorWorkspace, Files
 from antiphon.hub.upstream.mcp import McpRelay
 from antiphon.hub.upstream.session import UpstreamSession
@@ -313,6 +314,12 @@ class Upstream:
             self._ready.cancel()
             self._task.cancel()
         return self._task
+
+    @property
+    def failed_agent(self) -> FailedAgent:
+        """What to tell of it with an error. Its last lines on stderr are left out if it works for several
+        sessions: the clients of one may not read what is about another."""
+        return FailedAgent(self.name, self._target, tuple(self._stderr) if self.users <= 1 else ())
 
     def _log(self, line: str) -> None:
         self._stderr.append(line)

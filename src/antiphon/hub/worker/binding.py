@@ -10,11 +10,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
+from antiphon.client.failures import last_lines
 from antiphon.engine.events import Updated
-from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LinkLost, LocalError, RequestError
+from antiphon.errors import (
+    AntiphonError,
+    CallFailed,
+    ErrorObject,
+    InvalidResult,
+    LinkLost,
+    LocalError,
+    RequestError,
+)
 from antiphon.hub.context import HubContext
 from antiphon.hub.records import HUB
-from antiphon.hub.upstream.errors import to_request_error
 from antiphon.hub.upstream.mcp import Provision
 from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.upstream import Upstream
@@ -104,7 +112,7 @@ class Binding:
                     self._hub.upstreams.let_go(upstream)
                 if isinstance(error, asyncio.CancelledError):
                     raise
-                raise to_request_error(error) from error
+                raise self._hub.failure(self.agent, error, upstream) from error
             forgotten = not again and bool(self._session.fold.messages)
             forked = self._session.forked_from is not None and not self.chain
             if lost and forked and not may_lose_options:
@@ -195,6 +203,22 @@ class Binding:
     def recover(self) -> None:
         """Note that the agent works: the next attempt is not delayed."""
         self._failures = 0
+
+    def worked(self) -> None:
+        """Note that the agent has ended a turn without an error."""
+        self._hub.states.worked(self.agent)
+
+    def failure(self, error: ErrorObject) -> ErrorObject:
+        """Return what the agent answered to a prompt, with its words and advice."""
+        return self._hub.prompt_failure(self.agent, error, self.upstream)
+
+    def last_words(self) -> dict[str, str]:
+        """Return why the agent's process ended and what it wrote last to stderr, if it ended by itself."""
+        upstream = self.upstream
+        lost = upstream.agent.lost if upstream is not None and upstream.ready else None
+        if upstream is None or lost is None or not upstream.failed_agent.stderr:
+            return {}
+        return {"details": lost.reason, "stderr": last_lines(upstream.failed_agent.stderr)}
 
     def release(self) -> None:
         """Leave the agent, which is lost or not needed."""

@@ -184,6 +184,8 @@ class PromptDispatcher:
             self._binding.upstream.wants_login = True
         if prompt.cancelled:  # PROMPT-V2-36: an error answer to a cancelled prompt means cancelled
             wire = CANCELLED
+        elif isinstance(error, CallFailed):
+            wire = self._binding.failure(wire)
         self._acceptance.remove(prompt)
         if not prompt.entry.held and wire.code == RequestCancelled.code:
             self._return(prompt.entry.message_id)

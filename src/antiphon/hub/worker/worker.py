@@ -26,10 +26,12 @@ from antiphon.engine.fold import is_state
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageChunk
+from antiphon.engine.turn import Cause
 from antiphon.errors import (
     AntiphonError,
     AuthRequired,
     CallFailed,
+    ErrorObject,
     EventRefused,
     InvalidParams,
     LinkLost,
@@ -77,6 +79,7 @@ class UpstreamWorker:
         self._hub = hub
         self.emit: Callable[[Sequence[AnyBody]], None] = session.emit
         self.live: LiveSession = session.live
+        self.live.name_by_prompt()
         self.provision = Provision(session=session)
         """The clients that provide the MCP servers of the session."""
         self.questions = UpstreamQuestions(session, hub)
@@ -116,7 +119,18 @@ class UpstreamWorker:
     def introduction(self) -> dict[str, Any]:
         """The agent of the session: it asks and answers there, and not the hub."""
         parent = self.session.parent
-        return {"agent": self.binding.agent} if parent is None else parent.worker.introduction
+        if parent is not None:
+            return parent.worker.introduction
+        forks = {"agentForksAt": True} if self._agent_forks_at else {}
+        return {"agent": self.binding.agent, **forks}
+
+    @property
+    def _agent_forks_at(self) -> bool:
+        """Whether the agent can fork the session after a message, as far as it has told."""
+        at_agent = self.binding.at_agent
+        known = self._hub.known_agents.get(self.binding.agent) if at_agent is None else None
+        able = at_agent.abilities if at_agent is not None else None if known is None else known.abilities
+        return able is not None and able.fork and able.fork_at
 
     @property
     def accepted(self) -> tuple[type, ...]:
@@ -296,7 +310,8 @@ class UpstreamWorker:
         await self.dispatcher.stop()
         self._lose_agent()
         shared = self._hub.home is not None  # then another hub goes on with the queue
-        attempt(lambda: self.emit(self.fold.interrupt(attended=shared)))
+        cause = Cause.HUB_STOPPED if self._hub.stopping else None
+        attempt(lambda: self.emit(self.fold.interrupt(attended=shared, cause=cause)))
         with suppress(StoreError, SessionUnknown):
             await self.live.durable()
 
@@ -364,9 +379,11 @@ class UpstreamWorker:
         if self.session.parent is None:
             logger.warning("agent of session %s lost: %s", self.id, reason)
         self.binding.fail()
+        said = self.binding.last_words()
         self._lose_agent()
         cancelled = self._canceller.active  # then the cancel ended the turn
-        attempt(lambda: self.emit(self.fold.interrupt(attended=True, cancelled=cancelled)))
+        cut = self.fold.interrupt(attended=True, cancelled=cancelled, cause=Cause.AGENT_LOST, said=said)
+        attempt(lambda: self.emit(cut))
         self._idle()
 
     def apply(
@@ -421,12 +438,18 @@ class UpstreamWorker:
             self.emit(self.fold.update(BEGUN))  # an agent that only reports ends
             was = self.fold.turn
         error, upstream = getattr(update, "error", None), self.binding.upstream
-        if error is not None and error.code == AuthRequired.code and upstream is not None:
-            upstream.wants_login = True  # AUTH-21
+        if error is not None:
+            if error.code == AuthRequired.code and upstream is not None:
+                upstream.wants_login = True  # AUTH-21
+            told = self.binding.failure(ErrorObject(int(error.code), error.message, error.data))
+            if told.data is not error.data:
+                update = structs.replace(update, error=structs.replace(error, data=told.data))
         self.emit(self.fold.update(update))
         if was is not None and self.fold.turn is None:
             if not (self.fold.turns.last is not None and self.fold.turns.last.interrupted):
                 self.binding.recover()
+                if error is None:
+                    self.binding.worked()
             self._idle()
         elif was is None and self.fold.turn is not None:
             if self._canceller.active:

@@ -66,6 +66,12 @@ class AgentCapabilitiesMeta(Forgiving, frozen=True, kw_only=True):
     agents: list[str] = field(default_factory=list)  #: The agents of a hub.
     busy: str | None = None  #: What a plain prompt does at a hub while the session works.
     transcript: dict[str, Any] | None = None  #: `format` lists the formats of a hub's transcripts.
+    search_sessions: dict[str, Any] | None = None  #: `{}` if a hub has `_antiphon/search_sessions`.
     timeline: bool = False  #: Whether a hub has `_antiphon/timeline`.
+    find_files: dict[str, Any] | None = None  #: A hub has `_antiphon/find_files`.
+    push: bool = False  #: Whether a hub has `_antiphon/push_subscribe`.
     link: bool = False  #: Whether a hub has `_antiphon/link`.
+    list_folders: dict[str, Any] | None = None  #: `{}`: a hub has `_antiphon/list_folders`.
+    list_agents: dict[str, Any] | None = None  #: Announces `_antiphon/list_agents` of a hub.
+    add_agent: dict[str, Any] | None = None  #: Announces `_antiphon/add_agent` of a hub.
     hubs: bool = False  #: Whether a hub has `_antiphon/hubs`: it shares its store with other hubs.

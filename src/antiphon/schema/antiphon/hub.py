@@ -47,6 +47,9 @@ class TimelineItem(Struct, kw_only=True, omit_defaults=True, rename="camel"):
     status: str
     by: Who | None = None  #: The client that prompted or answered, or that is attached.
     outcome: str | None = None  #: How a question was answered.
+    error: str | None = None  #: The message of the error that a turn ended with, on one line.
+    cause: str | None = None
+    """What cut the turn short, or ended the question: `hub_stopped`, `hub_lost` or `agent_lost`."""
     message_id: str | None = None  #: The message of the prompt.
     tool_call_id: str | None = None
     prompt_request_id: str | int | float | None = None
@@ -57,6 +60,25 @@ class TimelineResponse(Wire, frozen=True, kw_only=True):
     items: list[TimelineItem]  #: The last 1000 items.
     now: int  #: The time at the hub, in milliseconds since 1970.
     omitted: int = 0  #: How many earlier items are left out.
+
+
+class FindFilesRequest(Wire, frozen=True, kw_only=True):
+    """Find files below the folder of a session. For those who may prompt in it."""
+
+    session_id: StoredSession
+    query: Annotated[str, Meta(max_length=200)] = ""
+    """Letters of the path, in their order. Without any, the files that are least deep."""
+
+
+class FoundFile(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A file below the folder of a session."""
+
+    path: str  #: Relative to that folder, with slashes.
+    uri: str
+
+
+class FindFilesResponse(Wire, frozen=True, kw_only=True):
+    files: list[FoundFile]  #: At most 50, the best first.
 
 
 class JournalRequest(Wire, frozen=True, kw_only=True):
@@ -91,6 +113,8 @@ class LinkRequest(Wire, frozen=True, kw_only=True):
     """The role of the browser: `observer`, `controller` or `owner` (the default)."""
     sessions: Annotated[list[str], Meta(min_length=1)] | None = None
     """The sessions that the browser may use; without it, all."""
+    name: Annotated[str, Meta(max_length=256)] | None = None
+    """The name that the browser gives its user, unless the user chose one before."""
 
 
 class LinkResponse(Wire, frozen=True, kw_only=True):
@@ -118,6 +142,125 @@ class HubInfo(Forgiving, frozen=True, kw_only=True):
 
 class HubsResponse(Wire, frozen=True, kw_only=True):
     hubs: list[HubInfo]
+
+
+class AgentStatus(ClosedEnum):
+    READY = "ready"
+    INSTALLED = "installed"
+    NEEDS_LOGIN = "needs_login"
+    MISSING = "missing"
+    FAILED = "failed"
+
+
+class ListAgentsRequest(Wire, frozen=True, kw_only=True):
+    """Return the agents of a hub, and the known ones that are not installed. For clients that may begin
+    sessions."""
+
+
+class AgentInfo(Forgiving, frozen=True, kw_only=True):
+    """An agent of a hub, or one that can be installed."""
+
+    name: str  #: The name for `session/new`.
+    title: str | None = None
+    status: str
+    """`ready` (the hub has started it), `installed` (not started yet), `needs_login`, `missing` (its command
+    is not installed) or `failed` (it did not start)."""
+    detail: str | None = None  #: The agent's own words about its last failure.
+    advice: str | None = None  #: What to do: how to install it, or how to log in.
+
+
+class ListAgentsResponse(Wire, frozen=True, kw_only=True):
+    agents: list[AgentInfo]  #: In the order to offer them.
+
+
+class AddAgentRequest(Wire, frozen=True, kw_only=True):
+    """Add an agent to the running hub, until the hub ends. For owners of all sessions; a `command` needs the
+    hub's own token."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=64)]
+    """The name of the agent; without a command, one of the known agents."""
+    command: (
+        Annotated[list[Annotated[str, Meta(max_length=4096)]], Meta(min_length=1, max_length=100)] | None
+    ) = None
+    """A program and its arguments, or one `ws://` address."""
+
+
+class AddAgentResponse(Wire, frozen=True, kw_only=True):
+    agent: AgentInfo
+
+
+class SearchRole(ClosedEnum):
+    USER = "user"
+    AGENT = "agent"
+    THOUGHT = "thought"
+    TOOL = "tool"
+    TITLE = "title"
+
+
+class SearchSessionsRequest(Wire, frozen=True, kw_only=True):
+    """Find words in the contents of the sessions that the client may know of."""
+
+    query: Annotated[str, Meta(max_length=1000)]
+    """Words, and phrases in double quotes; the last word may be the beginning of one. All have to be in one
+    text. Case and accents do not matter, and nothing is an operator."""
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20  #: The most matches of the answer.
+    cursor: str | None = None  #: The `nextCursor` of the page before.
+
+
+class SearchMatch(Wire, frozen=True, kw_only=True):
+    """A text that has all the words: a message, the title of a tool call or the title of a session."""
+
+    session_id: str
+    title: str | None  #: The title of the session.
+    message_id: str | None = None
+    tool_call_id: str | None = None
+    role: SearchRole
+    """`user`, `agent` or `thought` for a message, `tool` for a tool call, `title` for the title of the
+    session."""
+    seq: int  #: The number of the event with which the text began; 0 for the title of a session.
+    at: int  #: The time of that event, in milliseconds since 1970.
+    snippet: str  #: One line of the text, of at most 240 characters.
+    ranges: list[tuple[int, int]]
+    """Where the words are in the snippet, as the first character and the one behind the last. A character is
+    a Unicode code point."""
+
+
+class SearchSessionsResponse(Wire, frozen=True, kw_only=True):
+    matches: list[SearchMatch]  #: The newest first.
+    next_cursor: str | None = None
+    """The cursor of the next page; a page with a cursor may have fewer matches than asked for, or none."""
+    incomplete: bool = False
+    """Whether the time was over before everything was searched: some sessions may not be indexed yet."""
+
+
+class PushKeyRequest(Wire, frozen=True, kw_only=True):
+    """Return the key with which a browser subscribes to Web Push."""
+
+
+class PushKeyResponse(Wire, frozen=True, kw_only=True):
+    key: str  #: The public key of the hub (RFC 8292), base64url.
+
+
+class PushKeys(Wire, frozen=True, kw_only=True):
+    """The `keys` of a push subscription, as browsers write them."""
+
+    p256dh: Annotated[str, Meta(max_length=200)]  #: The public key of the browser, base64url.
+    auth: Annotated[str, Meta(max_length=100)]  #: The secret of the browser, base64url.
+
+
+class PushSubscribeRequest(Wire, frozen=True, kw_only=True):
+    """Send the alerts of the client's sessions to a browser until its token ends. For controllers."""
+
+    endpoint: Annotated[str, Meta(max_length=1000)]
+    """The address at the push service. It needs https and a public address."""
+    keys: PushKeys
+    turns: bool = True  #: Whether it also gets turns that ended, not only questions.
+
+
+class PushUnsubscribeRequest(Wire, frozen=True, kw_only=True):
+    """Send nothing more to a browser that subscribed with the same token."""
+
+    endpoint: Annotated[str, Meta(max_length=1000)]
 
 
 class SessionsNotification(Wire, frozen=True, kw_only=True):

@@ -140,6 +140,9 @@ class QuestionUpdate(AntiphonUpdate, frozen=True, kw_only=True, tag="_antiphon_q
     elicitation."""
     option_id: str | None = None
     option_name: str | None = None
+    cause: str | None = None
+    """What cut the turn short with which an `expired` question ended: `hub_stopped`, `hub_lost` or
+    `agent_lost`. Absent if its time was over."""
 
 
 class QuestionMeta(Forgiving, frozen=True, kw_only=True):

@@ -108,6 +108,9 @@ class SessionMeta(Forgiving, frozen=True, kw_only=True):
 
     state: str | None = None  #: `idle`, `running` or `requires_action`, for a client with `turnComplete`.
     agent: str | None = None  #: The name of the session's agent behind a hub.
+    agent_forks_at: bool = False
+    """Whether that agent can fork the session after a message. Otherwise a fork is a new session in which the
+    agent is told the conversation so far."""
     seq: int | None = None  #: The number of the event, or the number to continue from.
     part: int | None = None
     """One event may become several updates in v1: all but the last have their part, from 0. The event counts

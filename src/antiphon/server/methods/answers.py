@@ -19,7 +19,7 @@ from antiphon.server.request import Request
 async def answer(request: Request) -> Done:
     client = request.client
     params: AnswerRequest = request.params
-    session = await request.registry.served(params.session_id)
+    session = await request.registry.distant.served(params.session_id)
     question = None if session is None else session.fold.questions.get(params.question_id)
     if session is None or question is None:
         raise unknown_question()

@@ -22,8 +22,9 @@ from antiphon.schema.antiphon import sessions as wire
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2 import permissions
 from antiphon.server.connection import renamed
+from antiphon.server.distant.session import AnySession
 from antiphon.server.methods.entry import Cursor, join
-from antiphon.server.registry import AnySession, SessionRegistry
+from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 
@@ -34,7 +35,7 @@ async def attach(request: Request) -> Any:
     session_id, policy, after = params.session_id, params.history_policy, _after(params)
     info = renamed(client.info, params.client_id, params.client_info)
     history = policy is wire.HistoryPolicy.FULL
-    voice = request.registry.new_voice(client, session_id, info)
+    voice = request.registry.attachments.new_voice(client, session_id, info)
     session = await _open(request.registry, session_id, voice if history else None)
     if policy is wire.HistoryPolicy.AFTER_MESSAGE:
         if params.after_message_id is None:
@@ -71,7 +72,7 @@ async def attach(request: Request) -> Any:
 
 async def detach(request: Request) -> wire.DetachResponse:
     params: wire.DetachRequest = request.params
-    await request.registry.detach(request.client, params.session_id)
+    await request.registry.attachments.detach(request.client, params.session_id)
     return wire.DetachResponse(session_id=params.session_id, status="detached")
 
 

@@ -11,7 +11,7 @@ from antiphon.schema import v1, v2
 from antiphon.schema.v1.models import SetSessionModelResponse
 from antiphon.schema.version import without_ours
 from antiphon.server.control.operations import Configure
-from antiphon.server.registry import AnySession
+from antiphon.server.distant.session import AnySession
 from antiphon.server.request import Request
 from antiphon.server.session_facts import options_of
 

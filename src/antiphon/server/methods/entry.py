@@ -17,8 +17,7 @@ from antiphon.schema import v2
 from antiphon.schema.antiphon.readers import read_meta, read_params
 from antiphon.schema.antiphon.sessions import LoadSessionMeta, ReplayAfter
 from antiphon.schema.wire import Unknown
-from antiphon.server.distant.session import DistantSession
-from antiphon.server.registry import AnySession
+from antiphon.server.distant.session import AnySession, DistantSession
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import SessionStart, commands_of, options_of
@@ -76,13 +75,13 @@ def enter(
     voice, follows = client.voices.get(session.id), True
     start, again = None, False
     if voice is None:
-        voice, follows = registry.new_voice(client, session.id), False
+        voice, follows = registry.attachments.new_voice(client, session.id), False
         start = session.start
         if isinstance(session, ServedSession):
             session.start = None
         again = start is None
         after = None if start is None else start.seq
-        registry.pin(voice, session, history=again, after=after, begins=not again)
+        registry.attachments.pin(voice, session, history=again, after=after, begins=not again)
         client.voices[session.id] = voice
     said = start or SessionStart.of(session.fold)
     result, later = voice.writer.opened(
@@ -132,7 +131,7 @@ async def join(
         if session.closing or session.gone:
             raise RequestError(AntiphonError.code, "The session was closed", data={"reason": "closed"})
         if not voice.pinned:
-            request.registry.pin(voice, session, history=history, items=items, after=after)
+            request.registry.attachments.pin(voice, session, history=history, items=items, after=after)
         if cursor is not None:
             cursor.recognize_prompts(voice, session.fold)
         client.voices[session.id] = voice

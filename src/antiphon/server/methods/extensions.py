@@ -53,7 +53,7 @@ async def _distant(request: Request, method: str) -> DistantSession | None:
     session_id = _session_id(request)
     if session_id is None or method.startswith(OWN):
         return None
-    session = await request.registry.served(session_id)
+    session = await request.registry.distant.served(session_id)
     if not isinstance(session, DistantSession):
         return None
     request.attachment(session_id)

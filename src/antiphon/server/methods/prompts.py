@@ -7,16 +7,15 @@ from typing import Any
 
 from antiphon.bridge.upgrade import requests as upward
 from antiphon.engine.events import RequestId
-from antiphon.engine.prompts import Entry, raw_content
-from antiphon.errors import AntiphonError, InvalidParams, RequestCancelled
-from antiphon.jsonrpc.peer import Inbound
+from antiphon.engine.prompts import raw_content
+from antiphon.errors import AntiphonError, InvalidParams, RequestCancelled, StoreError
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema.antiphon.prompts import CancelMeta, Delivery, PromptMeta
 from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.version import without_ours
 from antiphon.server.control.operations import Abandon, Cancel, CancelTerminal, CancelToolCall, Submit
+from antiphon.server.distant.session import AnySession
 from antiphon.server.ids import new_id
-from antiphon.server.registry import AnySession
 from antiphon.server.request import Request
 
 ID_LENGTH = 256
@@ -24,7 +23,7 @@ ID_LENGTH = 256
 
 async def prompt(request: Request) -> Any:
     client, registry, inbound = request.client, request.registry, request.inbound
-    closing = registry.closing_voice(client, request.params.session_id)
+    closing = registry.attachments.closing_voice(client, request.params.session_id)
     if closing is not None:
         closing.pending.refuse(inbound, RequestCancelled().to_wire())  # SESS-41
         return None
@@ -46,27 +45,27 @@ async def prompt(request: Request) -> Any:
         meta=without_ours(wanted.meta),  # OBS-01
         request_id=_kept_id(inbound.id),
     )
-    if known is not None and known.settled and await _answered_again(session, voice, known, inbound):
+    if known is not None and known.settled and await _answered_again(request, session, voice, message_id):
         return None
     # The attachment answers, at the place in the stream where the answer is true.
     answered = voice.prompted(message_id, inbound)
     session.prompters[message_id] = client
+    found = message_id
     try:
         found = await request.perform(session, asked)
         if found != message_id:  # another server had this operation before
             voice.pending.forget(message_id, inbound)
             session = registry.serving(session.id) or session
-            entry = session.fold.prompts.get(found)
-            if entry is not None and entry.settled and await _answered_again(session, voice, entry, inbound):
+            if await _answered_again(request, session, voice, found):
                 return None
             answered = voice.prompted(found, inbound)
         await asyncio.shield(answered)
     except asyncio.CancelledError:
         if not inbound.cancelled:
             raise  # a lost connection withdraws nothing
-        session = await registry.served(session.id) or session  # another server may own it by now
-        abandon = Abandon(message_id=message_id, cancel_turn=client.v1)
+        abandon = Abandon(message_id=found, cancel_turn=client.v1)
         if await request.perform(session, abandon):
+            voice.pending.forget(found, inbound)  # no event says that it was withdrawn if it was never queued
             raise
         # Taken already, by a v1 client: its turn is cancelled, and answered as that (PROMPT-V1-14).
         await asyncio.shield(answered)
@@ -87,7 +86,7 @@ def cancel(request: Request) -> None:
         return  # SUB-02
     ours = read_meta(CancelMeta, params.meta)
     asked = Cancel(message_id=ours.message_id, operation_id=ours.operation_id, meta=without_ours(params.meta))
-    request.registry.cancel(params.session_id, asked, request.client.policy)
+    request.registry.distant.cancel(params.session_id, asked, request.client.policy)
 
 
 def mcp_message(request: Request) -> None:
@@ -117,16 +116,27 @@ def _cancelled(done: bool) -> dict[str, Any]:
 
 
 async def _answered_again(
-    session: AnySession, voice: AttachmentWriter, entry: Entry, inbound: Inbound
+    request: Request, session: AnySession, voice: AttachmentWriter, message_id: str
 ) -> bool:
     """Give the outcome of a prompt that was settled before; not yet possible where that is the end of a turn
-    that is open."""
-    await session.feed.durable()  # the fold runs ahead of the store
-    over = not session.fold.turns.took(entry.became or entry.message_id)
-    if over:
-        await voice.caught_up()  # invariant 3: nothing of the turn comes behind its end
-    entry = session.fold.prompts.get(entry.message_id) or entry
-    return voice.pending.answer_again(entry, inbound, over=over)
+    that is open. If the session is lost here meanwhile, its outcome is the one where it is served then."""
+    while True:
+        try:
+            await session.feed.durable()  # the fold runs ahead of the store
+            entry = session.fold.prompts.get(message_id)
+            if entry is None or not entry.settled:
+                return False
+            over = not session.fold.turns.took(entry.became or entry.message_id)
+            if over:
+                await voice.caught_up()  # invariant 3: nothing of the turn comes behind its end
+                await session.feed.durable()
+            entry = session.fold.prompts.get(message_id) or entry
+            return voice.pending.answer_again(entry, request.inbound, over=over)
+        except StoreError:
+            served = await request.registry.distant.served(session.id)
+            if served is None or served is session:
+                raise
+            session = served
 
 
 def _kept_id(id: RequestId) -> RequestId:

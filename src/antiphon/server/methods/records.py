@@ -9,6 +9,7 @@ from msgspec import structs, to_builtins
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import InvalidParams, SessionDamaged, one_line
 from antiphon.live.presence import rfc3339
+from antiphon.live.stored_session import read_session
 from antiphon.schema import v1, v2
 from antiphon.schema.antiphon.hub import Fault, SessionInfoMeta
 from antiphon.schema.version import META_KEY
@@ -48,14 +49,19 @@ async def unarchive(request: Request) -> Any:
 
 async def status(request: Request) -> Any:
     client, registry, types = request.client, request.registry, request.client.types
-    session = registry.serving(request.params.session_id)
+    session_id = request.params.session_id
+    session = registry.serving(session_id)
     if session is None:
-        await record_of(registry.store, request.params.session_id)
-        return types.SessionStatusResponse(status=types.SessionStatus.SAVED)
+        await record_of(registry.store, session_id)
+        if not await registry.is_open_elsewhere(session_id):
+            return types.SessionStatusResponse(status=types.SessionStatus.SAVED)
     if client.v1:
         return v1.SessionStatusResponse(status=v1.SessionStatus.OPEN)
-    state = session.fold.turns.snapshot()
-    await session.feed.durable()  # a client sees only what is kept (invariant 1)
+    if session is None:
+        state = (await read_session(registry.store, session_id)).turns.snapshot()
+    else:
+        state = session.fold.turns.snapshot()
+        await session.feed.durable()  # a client sees only what is kept (invariant 1)
     return v2.SessionStatusResponse(status=v2.SessionStatus.OPEN, state=_plain(state))
 
 

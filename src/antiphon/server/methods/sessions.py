@@ -10,9 +10,9 @@ from antiphon.errors import InvalidParams, SessionClaimed
 from antiphon.schema import v2
 from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.antiphon.sessions import CloseSessionMeta, ForkSessionMeta
+from antiphon.server.distant.elsewhere import open_elsewhere
 from antiphon.server.methods.entry import enter, join, read_cursor
 from antiphon.server.offer import Offer
-from antiphon.server.registry import open_elsewhere
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 from antiphon.server.subagents import delete_subagents
@@ -46,7 +46,7 @@ async def _reopen(request: Request, params: v2.ResumeSessionRequest, *, loaded: 
     cursor = read_cursor(params, loaded=loaded)
     check_setup(params, request.server.offer)
     history = params.replay_from is not None and cursor is None
-    voice = registry.new_voice(client, params.session_id)
+    voice = registry.attachments.new_voice(client, params.session_id)
     session = await registry.open(params.session_id, voice=voice if history else None)
     if cursor is not None:
         await cursor.check(session, registry.store)
@@ -66,10 +66,11 @@ async def close(request: Request) -> Any:
         await registry.wait_closed(params.session_id)
         return {}  # C-18: what is not there is closed
     for_all = read_meta(CloseSessionMeta, params.meta).for_all or session.closing
-    if not client.policy.acts or (registry.has_others(client, session.id) and not for_all):
-        await registry.detach(client, session.id)  # the others go on
+    if not client.policy.acts or (registry.attachments.has_others(client, session.id) and not for_all):
+        await registry.attachments.detach(client, session.id)  # the others go on
     else:
-        await registry.close_if_open(session.id, client.policy)
+        with registry.attachments.answers_close(client, session.id):
+            await registry.close_if_open(session.id, client.policy)
     return {}
 
 

@@ -17,8 +17,10 @@ from antiphon.server.methods import (
     extensions,
     prompts,
     providers,
+    push,
     queue,
     records,
+    search,
     sessions,
 )
 from antiphon.server.offer import Offer
@@ -34,6 +36,14 @@ EXTENSION = "_"
 def _has_providers(offer: Offer) -> bool:
     """PROV-01: without a declared provider they are no methods of the agent."""
     return offer.has_providers
+
+
+def _searches(offer: Offer) -> bool:
+    return "searchSessions" in offer.ours
+
+
+def _has_push(offer: Offer) -> bool:
+    return offer.has_push
 
 
 _ROWS = (
@@ -68,6 +78,16 @@ _ROWS = (
         role=OBSERVER,
         subagents=True,
         sessionless=True,
+    ),
+    Method(
+        "_antiphon/search_sessions",
+        search.search_sessions,
+        lane=CONNECTION,
+        role=OBSERVER,
+        act=Act.CALL,
+        sessionless=True,
+        counts_as_search=True,
+        offered=_searches,
     ),
     Method("session/status", records.status, role=OBSERVER, subagents=True),
     # Work in it ends, for everybody.
@@ -108,13 +128,55 @@ _ROWS = (
     Method("providers/list", providers.list_providers, lane=CONNECTION, offered=_has_providers),
     Method("providers/set", providers.set_provider, lane=CONNECTION, act=Act.CONFIG, offered=_has_providers),
     Method("providers/disable", providers.disable, lane=CONNECTION, act=Act.CONFIG, offered=_has_providers),
-    # --- extensions; the next four are a hub's own
+    # --- Web Push: what a client subscribes is bound to its token, and shows its sessions only
+    Method(
+        "_antiphon/push_key",
+        push.key,
+        lane=CONNECTION,
+        role=CONTROLLER,
+        act=Act.CALL,
+        sessionless=True,
+        offered=_has_push,
+    ),
+    Method(
+        "_antiphon/push_subscribe",
+        push.subscribe,
+        lane=CONNECTION,
+        role=CONTROLLER,
+        act=Act.SUBSCRIBE,
+        sessionless=True,
+        offered=_has_push,
+    ),
+    Method(
+        "_antiphon/push_unsubscribe",
+        push.unsubscribe,
+        lane=CONNECTION,
+        role=CONTROLLER,
+        act=Act.SUBSCRIBE,
+        sessionless=True,
+        offered=_has_push,
+    ),
+    # --- extensions; those that follow are a hub's own
     Method(EXTENSION, extensions.call, role=CONTROLLER, act=Act.CALL),
     Method("_antiphon/journal", extensions.call, act=Act.EXPORT, subagents=True),
     Method("_antiphon/timeline", extensions.call, role=OBSERVER, act=Act.CALL, subagents=True),
     Method("_antiphon/transcript", extensions.call, role=OBSERVER, act=Act.CALL, subagents=True),
+    # It shows the names of files, and is there to write a prompt.
+    Method("_antiphon/find_files", extensions.call, role=CONTROLLER, act=Act.CALL),
     Method("_antiphon/link", extensions.call, act=Act.LINK, leads_elsewhere=True),
     Method("_antiphon/hubs", extensions.call, act=Act.CALL, leads_elsewhere=True),
+    # It is for clients that may begin sessions anywhere.
+    Method(
+        "_antiphon/list_folders",
+        extensions.call,
+        lane=CONNECTION,
+        role=CONTROLLER,
+        act=Act.CALL,
+        leads_elsewhere=True,
+    ),
+    Method("_antiphon/list_agents", extensions.call, role=CONTROLLER, act=Act.CALL, leads_elsewhere=True),
+    # It lets the hub run one more program.
+    Method("_antiphon/add_agent", extensions.call, act=Act.CONFIG, leads_elsewhere=True),
 )
 
 

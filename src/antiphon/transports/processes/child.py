@@ -24,6 +24,8 @@ GRACE = 2.0
 """Seconds that a child gets to end after each step of `aclose`."""
 EXIT_SECONDS = 0.5
 """Seconds to wait for the exit code and the rest of stderr once stdout has ended."""
+CODE_SECONDS = 2.0
+"""Seconds to wait for the exit code of a process whose output has ended; a busy machine needs them."""
 STDERR_LINES = 50
 STDERR_LINE_LENGTH = 2000
 
@@ -110,11 +112,15 @@ class ChildTransport(PipeTransport):
         stdin, stdout, stderr = _pipes(self._process)
         for pipe in (stdin, stdout):
             widen(pipe.fileno())
+        unowned = [stdin, stdout, stderr]
+        """Pipes that asyncio does not close yet."""
         try:
-            await loop.connect_read_pipe(lambda: self._stderr, stderr)
-            await loop.connect_read_pipe(lambda: self._reader, stdout)
-            await loop.connect_write_pipe(lambda: self._writer, stdin)
+            await loop.connect_read_pipe(lambda: self._stderr, unowned.pop())
+            await loop.connect_read_pipe(lambda: self._reader, unowned.pop())
+            await loop.connect_write_pipe(lambda: self._writer, unowned.pop())
         except BaseException:
+            for pipe in unowned:
+                pipe.close()
             signal_group(self._process.pid, signal.SIGKILL)
             await self._exited.wait()  # the child has ended before the caller gets the error
             raise
@@ -139,9 +145,9 @@ class ChildTransport(PipeTransport):
         self._ending = asyncio.get_running_loop().create_task(self._end_with_exit_code())
 
     async def _end_with_exit_code(self) -> None:
-        """Report the end with the exit code and the rest of stderr, if they come within `EXIT_SECONDS`."""
+        """Report the end with the exit code and the rest of stderr, if they come within `CODE_SECONDS`."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(EXIT_SECONDS):
+            async with asyncio.timeout(CODE_SECONDS):
                 await self._exited.wait()
                 await self._stderr.ended.wait()
         if self._exited.is_set() and self._closing is None:
