@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from pathlib import Path
 
-from antiphon.conformance.requirements import conflicts, requirements
+from antiphon.conformance.requirements import SECTIONS, conflicts, requirements
 
 PAGE = Path(__file__).parents[1] / "docs" / "requirements.md"
 
@@ -34,33 +34,6 @@ Antiphon does.
 |---|---|---|
 """
 TABLE = "| Id | Level | Party | Versions | Requirement |\n|---|---|---|---|---|\n"
-SECTIONS = {
-    "1": "JSON-RPC: framing, ids, errors, cancelling requests",
-    "2": "Initialization and the choice of the version",
-    "3": "Logging in and out",
-    "4": "Sessions",
-    "4.1": "MCP servers of a session",
-    "5": "Prompts and turns in v1",
-    "6": "Prompts and states in v2",
-    "7": "Messages, their ids and chunks",
-    "8": "Tool calls, terminals of the agent, diffs",
-    "9": "Permissions",
-    "10": "Elicitation",
-    "11": "Plans",
-    "12": "Modes and config options",
-    "13": "Slash commands",
-    "14": "Usage and session information",
-    "15": "Notices and compaction",
-    "16": "Files and terminals of the client (v1)",
-    "17": "MCP over ACP",
-    "18": "Content blocks",
-    "19": "Extensions",
-    "20": "Transports",
-    "21": "Observability",
-    "22": "Proposals: `turn_complete` and the queue",
-    "23": "Proxies, subagents, providers",
-    "25": "Proposals compared with the published draft",
-}
 
 
 def page() -> str:

@@ -49,7 +49,9 @@ class Peer:
 
 PEERS = {
     "python-sdk": Peer("python-sdk-0.12.1", python=("agent-client-protocol==0.12.1",)),
+    "python-sdk-1.0": Peer("python-sdk-1.0.0rc3", python=("agent-client-protocol[http]==1.0.0rc3",)),
     "ts-sdk": Peer("ts-sdk-2.4.0", npm=("@agentclientprotocol/sdk@2.4.0", "zod", "ws@8.22.2")),
+    "ts-sdk-2.1": Peer("ts-sdk-2.1.0", npm=("@agentclientprotocol/sdk@2.1.0", "zod", "ws@8.22.2")),
     "claude-agent-acp": Peer(
         "claude-agent-acp-0.99.1", npm=("@agentclientprotocol/claude-agent-acp@0.99.1",)
     ),

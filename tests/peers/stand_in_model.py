@@ -16,6 +16,7 @@ What it answers depends only on the LAST real user text (block) of the request:
   ...TOOLWRITE <path>    one tool call: the agent's file-write tool on <path> (content "written-by-tool\n")
   ...TOOL                one tool call: the shell tool, `echo hello-from-tool > made-by-tool.txt; cat …`
                          (a write, so that agents that auto-approve read-only commands still ask)
+  ...TOOLSLOW            one tool call: the shell tool, `sleep 60` (to be cancelled)
   ...TOOL2               two shell tool calls in ONE assistant message (parallel)
   ...PLAN                one tool call on a todo/plan tool if the agent offers one
   ...SLOW                200 small chunks, 0.15 s apart (to be cancelled)
@@ -293,6 +294,8 @@ def tool_calls(text: str, tools: Tools) -> list[tuple[str, dict[str, Any]]]:
     if "TOOL" in text:
         n = pick(tools, SHELL)
         if n:
+            if "TOOLSLOW" in text:
+                return [(n, shell_args(tools[n], "sleep 60"))]
             if "TOOL2" in text:
                 return [
                     (n, shell_args(tools[n], "echo hello-from-tool-A > made-a.txt; cat made-a.txt")),

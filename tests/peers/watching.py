@@ -29,7 +29,8 @@ from antiphon.jsonrpc.lines import Received
 from antiphon.schema.v2.permissions import PermissionOption
 from tests.peers.agents import Launch
 
-DEADLINE = 60.0
+DEADLINE = 180.0
+"""For a whole conversation: it starts a real agent up to three times."""
 SOON = 60.0
 """What `SLOW` would take without a cancel is 30 seconds."""
 QUIET = 0.3

@@ -1,0 +1,1 @@
+"""The work of `antiphon check`, `tap` and `log`."""

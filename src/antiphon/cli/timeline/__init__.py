@@ -1,0 +1,1 @@
+"""Timelines of recordings and journals: who said what, and when."""

@@ -1,0 +1,1 @@
+"""Scenarios for agents: the judge plays the client."""

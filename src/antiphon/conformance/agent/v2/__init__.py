@@ -1,0 +1,1 @@
+"""Scenarios for v2 agents."""

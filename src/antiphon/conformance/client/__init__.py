@@ -1,0 +1,1 @@
+"""Scenarios for clients: the judge plays the agent."""

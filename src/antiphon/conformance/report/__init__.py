@@ -1,0 +1,1 @@
+"""Reports: the verdicts as text, JSON, JUnit, HTML and a badge."""
