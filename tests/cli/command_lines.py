@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import takewhile
 
 import click
 
@@ -14,7 +15,9 @@ def check_command_line(line: str) -> None:
     """What stands behind the last `antiphon` in it, up to a pipe, a redirection or a closing bracket."""
     ours = re.search(r"(?<![\w./-])antiphon( .*|$)", line)
     assert ours is not None, line
-    words = shlex.split(re.split(r" [|>] |\)\"", ours[1])[0], comments=True)
+    lexer = shlex.shlex(ours[1].split(')"')[0], posix=True, punctuation_chars="|>")
+    lexer.whitespace_split = True
+    words = list(takewhile(lambda word: not set(word) <= {"|", ">"}, lexer))
     _parse(main, "antiphon", words)
 
 

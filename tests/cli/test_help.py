@@ -75,7 +75,10 @@ def test_examples_stand_in_columns_where_they_fit_and_below_each_other_elsewhere
         (["sessions", "lst"], "did you mean 'list'?"),
         (["token", "remove"], "did you mean 'revoke'?"),
         (["claude"], 'claude is an agent: run `antiphon prompt "TEXT" -- claude`'),
-        (["sessions", "xyzzy"], "the commands are list, show, rename, delete, export, import, fork"),
+        (
+            ["sessions", "xyzzy"],
+            "the commands are list, search, show, status, cancel",
+        ),
         (["prompt", "hi", "claude"], "an agent comes after --: -- claude"),
     ],
 )

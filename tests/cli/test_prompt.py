@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.cli.agents import known_agents
 from antiphon.cli.exit_codes import Exit
+from antiphon.hub import catalogue
 from tests.cli.command import ANTIPHON, COMPLETE, HERE, SHOWCASE, prompt, raw_agent
 from tests.requirements.marks import requirement
 
@@ -99,7 +99,9 @@ def test_asking_without_a_terminal_is_refused() -> None:
 def test_the_exit_code_says_how_the_turn_ended(text: str, version: str, code: Exit) -> None:
     done = prompt(text, "--version", version, agent=SHOWCASE)
     assert done.returncode == code
-    assert "secret" not in done.stderr
+    if text == "fail":  # the error on the wire says nothing, and the agent's stderr is that of the user
+        assert done.stderr.startswith("antiphon: showcase failed: Internal error (-32603)\n  Traceback")
+        assert done.stderr.endswith("  RuntimeError: secret\n")
 
 
 # --- the prompt itself ------------------------------------------------------------------------------------
@@ -266,10 +268,10 @@ def test_an_unknown_agent_is_named_in_one_line() -> None:
 
 
 def test_a_known_agent_that_is_not_installed_says_how_to_install_it(tmp_path: Path) -> None:
-    known = known_agents()["codex"]
+    known = catalogue()["codex"]
     done = prompt("hello", agent=["codex"], PATH=str(tmp_path))
     assert done.returncode == Exit.NOT_FOUND
-    assert one_line(done.stderr).endswith(f"{known.install}\n")
+    assert f"To install it, install Node.js, then run `{known.install}`" in one_line(done.stderr)
 
 
 def test_a_known_agent_that_is_installed_is_started_by_its_name(tmp_path: Path) -> None:
@@ -299,8 +301,6 @@ def test_a_file_that_cannot_be_executed_is_no_agent(tmp_path: Path) -> None:
         ("old", [], Exit.ERROR, "does not speak ACP 1 or 2: only version 0"),
         ("new", [], Exit.ERROR, "answered protocol version 7"),
         ("fine", ["--version", "2"], Exit.ERROR, "does not speak ACP 2"),
-        ("login", [], Exit.LOGIN, "requires a login: Authentication required"),
-        ("login-late", [], Exit.LOGIN, "requires a login: Your login has expired"),
         ("silent", ["--timeout", "0.5"], Exit.TIMEOUT, "was not done after 0.5 s (starting)"),
     ],
 )
@@ -309,6 +309,17 @@ def test_what_goes_wrong_is_told_in_one_line(how: str, arguments: list[str], cod
     assert done.returncode == code
     assert said in one_line(done.stderr)
     assert done.stdout == ("Once upon a time\n" if how == "dies" else "")
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [("login", "Authentication required"), ("login-late", "Your login has expired")]
+)
+def test_a_login_that_is_needed_is_told_with_what_to_do(how: str, said: str) -> None:
+    done = prompt("hello", agent=raw_agent(how))
+    assert (done.returncode, done.stdout) == (Exit.LOGIN, "")
+    assert done.stderr == (
+        f"antiphon: raw requires a login: {said}\n  Log in with the agent's own command, then try again.\n"
+    )
 
 
 def test_a_turn_that_takes_too_long_is_cancelled() -> None:
@@ -339,7 +350,7 @@ def test_a_reader_that_has_had_enough_ends_it_without_a_word() -> None:
 
 def test_the_help_lists_every_known_agent_and_every_exit_code() -> None:
     shown = prompt("--help").stdout
-    for agent in known_agents().values():
+    for agent in catalogue().values():
         assert f"{agent.name} " in shown
     for code in Exit:
         assert f"{int(code)} " in shown

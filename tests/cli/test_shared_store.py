@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,7 @@ from antiphon.stores import JetStreamOptions, JetStreamStore, SessionRecord
 from tests import warm
 from tests.cli.command import environment
 from tests.hub.running import AGENT, ANTIPHON, DEADLINE, served
-from tests.stores.nats_servers import SERVER, free_ports, one_server
+from tests.stores.nats_servers import free_ports
 
 NAMES = itertools.count()
 
@@ -31,15 +31,6 @@ def run(*arguments: str, code: int = Exit.DONE, text: str = "") -> str:
     done = warm.run(arguments, timeout=DEADLINE, text=text, env=environment())
     assert done.returncode == code, done.stderr
     return done.stdout if code == Exit.DONE else done.stderr
-
-
-@pytest.fixture(scope="module")
-def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of one server."""
-    if SERVER is None:
-        pytest.skip("nats-server is not installed")
-    with one_server(tmp_path_factory.mktemp("nats")) as address:
-        yield address
 
 
 @pytest.fixture
@@ -127,7 +118,8 @@ def test_nothing_of_nats_is_imported_without_a_shared_store(tmp_path: Path) -> N
     printed, _ = hub.communicate(timeout=DEADLINE)
     modules = printed.split()
     assert "antiphon.hub.core" in modules
-    assert not [name for name in modules if name.split(".")[0] == "nats" or "jetstream" in name]
+    ours = [name for name in modules if "jetstream" in name or name.startswith("antiphon.hub.cluster")]
+    assert not [name for name in modules if name.split(".")[0] == "nats"] + ours
 
 
 def test_without_the_extra_the_command_says_what_to_install(nats: str, tmp_path: Path) -> None:

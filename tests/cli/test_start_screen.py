@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.cli import main
-from antiphon.cli.start_screen import WAYS, start_screen
+from antiphon.cli.hub.start_screen import WAYS, start_screen
 from tests.cli.command import ANTIPHON, Terminal, environment
 
 
@@ -53,7 +53,7 @@ def test_the_commands_are_those_that_lead_to_this_very_program(tmp_path: Path) -
 @pytest.mark.parametrize("width", [50, 80, 200])
 def test_it_fits_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["antiphon"])
-    monkeypatch.setattr("antiphon.cli.start_screen.own_command", lambda: ["antiphon"])
+    monkeypatch.setattr("antiphon.cli.hub.start_screen.own_command", lambda: ["antiphon"])
     lines = re.sub(r"\x1b\[\d*m", "", start_screen(width=width)).splitlines()
     assert max(map(len, lines)) <= min(width, 88)
 

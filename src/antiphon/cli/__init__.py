@@ -6,11 +6,14 @@ import click
 
 from antiphon import __version__
 from antiphon.cli.commands import completion as shell_completion
+from antiphon.cli.commands.agents import agents
 from antiphon.cli.commands.chat import chat
+from antiphon.cli.commands.check import check
 from antiphon.cli.commands.cluster import cluster
 from antiphon.cli.commands.help import CommandGroup
 from antiphon.cli.commands.hub import acp, attach, link, serve
 from antiphon.cli.commands.prompt import prompt
+from antiphon.cli.commands.recordings import log, tap
 from antiphon.cli.commands.sessions import sessions
 from antiphon.cli.commands.token import token
 from antiphon.cli.output import streams
@@ -33,22 +36,24 @@ def main(ctx: click.Context) -> None:
       antiphon prompt "plan"                      the built-in agent, offline
       antiphon prompt "Explain this" -- claude    one turn of a real agent
       antiphon chat -- claude                     the same in a full-screen terminal UI
-      antiphon serve -- claude                    a hub that serves it to many clients
+      antiphon serve                              a hub that serves every installed agent to many clients
       antiphon attach                             a session of that hub in this terminal
       antiphon acp                                the hub as the agent of your editor
       antiphon token create ann --role observer   access for another user
+      antiphon check agent -- ./my-agent          does it keep the protocol?
+      antiphon tap --log talk.ndjson -- claude    records what an editor and an agent say
 
     `antiphon COMMAND --help` shows more.
     """
     streams.install()
     accept_stop_signals()
     if ctx.invoked_subcommand is None:
-        from antiphon.cli.start_screen import print_start_screen
+        from antiphon.cli.hub.start_screen import print_start_screen
 
         print_start_screen()
 
 
-for _command in (chat, prompt, serve, attach, acp, sessions, link, token, cluster):
+for _command in (chat, prompt, serve, agents, attach, acp, sessions, link, token, cluster, check, tap, log):
     main.add_command(_command)
 
 

@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from antiphon.cli.agents import resolve
+from antiphon.cli.agents import adding, resolve
 from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.editor_link import ReconnectingHub, encode, own_meta, read
 from antiphon.cli.exit_codes import Failure
-from antiphon.cli.hub_client import A_MOMENT, AT_A_HUB, find_hub, noted_wait, reporting, tls_for
+from antiphon.cli.hub_client import (
+    A_MOMENT,
+    AT_A_HUB,
+    find_hub,
+    noted_wait,
+    open_client,
+    reporting,
+    tls_for,
+)
 from antiphon.cli.program import note_protocol_on_stdin, print_note
 from antiphon.client import Reconnect
 from antiphon.errors import LinkLost
@@ -26,7 +33,7 @@ from antiphon.hub import HubFolder, Running, default_agent_name
 from antiphon.private_files import open_private
 from antiphon.wire import Transport, child_environment, failure_of, on_one_line
 
-STARTING = 30.0
+STARTING = 120.0
 """Seconds that a hub has to start."""
 
 
@@ -51,11 +58,14 @@ async def run_acp(*, agent: Sequence[str], session: str | None, busy: str, place
     name = default_agent_name(agent) if agent else None
     known = folder.running() if place.hub is None else None
     if name is not None and known is not None and name not in known.agents:
-        raise Failure(
-            f"the running hub (process {known.pid}) has no agent {name!r}, but "
-            f"{', '.join(known.agents)}: stop it, or start it with "
-            f"--agent {name}={shlex.quote(shlex.join(agent))}"
-        )
+        async with open_client(place, notes=False) as client:
+            served = client.agents  # one may have been added since the hub was started
+        if name not in served:
+            add = adding(name, agent, place.data)
+            raise Failure(
+                f"the running hub (process {known.pid}) has no agent {name!r}, but {', '.join(served)}: "
+                f"`{add}` adds it"
+            )
     from antiphon.wire import StdioTransport
 
     async def again() -> Transport:

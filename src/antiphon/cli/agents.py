@@ -1,46 +1,28 @@
-"""Known agents: names with a launch command in `agents.toml`. Any other words are a command themselves."""
+"""Agents on a command line: the name of one in the catalogue. Any other words are a command themselves."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
-from pathlib import Path
 
 from antiphon.cli.exit_codes import Exit, Failure
+from antiphon.cli.program import command_line
+from antiphon.hub import CatalogueAgent, catalogue
 from antiphon.wire import ADDRESSES
 
 
-@dataclass(frozen=True)
-class KnownAgent:
-    name: str
-    title: str
-    command: tuple[str, ...]
-    install: str
-    login: str
-
-    @property
-    def installed(self) -> bool:
-        return shutil.which(self.command[0]) is not None
-
-
-@cache
-def known_agents() -> dict[str, KnownAgent]:
-    import tomllib
-
-    table = tomllib.loads((Path(__file__).parent / "agents.toml").read_text(encoding="utf-8"))
-    return {
-        name: KnownAgent(name, row["title"], tuple(row["command"]), row["install"], row["login"])
-        for name, row in table.items()
-    }
-
-
-def known_agent(words: Sequence[str]) -> KnownAgent | None:
+def known_agent(words: Sequence[str]) -> CatalogueAgent | None:
     """Return the known agent that the words name, if they are one name."""
-    return known_agents().get(words[0]) if len(words) == 1 else None
+    return catalogue().get(words[0]) if len(words) == 1 else None
+
+
+def adding(name: str, words: Sequence[str], data: str | None = None) -> str:
+    """Return the command line that adds an agent to the running hub."""
+    command = command_line(f"agents add {name}", data)
+    return command if list(words) == [name] and name in catalogue() else f"{command} -- {shlex.join(words)}"
 
 
 def resolve(words: Sequence[str]) -> list[str] | str:
@@ -52,7 +34,7 @@ def resolve(words: Sequence[str]) -> list[str] | str:
         if not known.installed:
             raise Failure(
                 f"{known.name} is not installed: there is no {known.command[0]} on PATH. "
-                f"To install it: {known.install}",
+                f"{known.install_advice()[0].upper()}{known.install_advice()[1:]}",
                 Exit.NOT_FOUND,
             )
         return list(known.command)
@@ -65,7 +47,7 @@ def resolve(words: Sequence[str]) -> list[str] | str:
 
 
 def _unknown(program: str) -> str:
-    names = list(known_agents())
+    names = list(catalogue())
     near = get_close_matches(program, names, n=1)
     if near:
         return f"there is no command {program!r} on PATH; did you mean {near[0]}?"

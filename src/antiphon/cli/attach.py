@@ -14,7 +14,15 @@ from typing import Any
 
 from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.cli.hub_client import find_hub, find_session, open_client, run_reporting, user_name
+from antiphon.cli.hub_client import (
+    UNTITLED,
+    by_use,
+    find_hub,
+    find_session,
+    open_client,
+    run_reporting,
+    user_name,
+)
 from antiphon.cli.output.descriptions import LONGEST_NOTE
 from antiphon.cli.output.plain import PlainScreen
 from antiphon.cli.program import short_path
@@ -24,10 +32,12 @@ from antiphon.client import (
     ClientOptions,
     ClientSession,
     ClientTurn,
+    FailureText,
     Link,
     LinkState,
     Reconnect,
     SessionEvent,
+    read_failure,
 )
 from antiphon.engine import Message, MessageType, is_deletion, sender_in
 from antiphon.errors import CallFailed, ResourceNotFound
@@ -78,15 +88,16 @@ async def _chosen(client: Client, named: str | None, agent: str | None) -> Clien
 
 
 async def open_latest(client: Client) -> ClientSession:
-    """Open the newest session, or a new one if the hub has none."""
+    """Open the session that was used last, or a new one if the hub has none."""
     missing = None
-    while (newest := await anext(client.list_sessions(), None)) is not None:
+    while sessions := by_use([info async for info in client.list_sessions()]):
+        last = sessions[0]
         try:
-            return await client.load_session(newest.session_id, newest.cwd)
+            return await client.load_session(last.session_id, last.cwd)
         except CallFailed as error:
-            if error.error.code != ResourceNotFound.code or newest.session_id == missing:
+            if error.error.code != ResourceNotFound.code or last.session_id == missing:
                 raise
-            missing = newest.session_id  # it was deleted since it was listed
+            missing = last.session_id  # it was deleted since it was listed
     made = await client.new_session(os.getcwd())
     # Another terminal that attached at the same moment created one too: all use the first of them. The list
     # is sorted by creation, which does not change: the terminals do not list at the same moment.
@@ -168,7 +179,7 @@ class AttachRun:
         try:
             turn = await session.prompt(text)
         except CallFailed as error:
-            self.screen.note(f"the hub rejected the prompt: {safe_line(error.error.message)}")
+            self._tell(read_failure(error.error.message, error.error.data))
             self.code = Exit.DONE if sys.stdin.isatty() else Exit.ERROR
             return
         self._turns.add(turn)
@@ -176,8 +187,15 @@ class AttachRun:
             end = await turn.drained()
         finally:
             self._turns.discard(turn)
+        if end.error is not None:
+            self._tell(read_failure(end.error.message, end.error.data))
         if not sys.stdin.isatty():
             self.code = Exit.of_stop_reason(end.stop_reason)
+
+    def _tell(self, failure: FailureText) -> None:
+        """Show why a prompt was not taken, or failed."""
+        for line in ("the prompt failed: " + failure.message, *failure.lines[1:]):
+            self.screen.note(line)
 
     def _interrupt(self, left: asyncio.Event) -> None:
         """Cancel the turns of this client, or detach if it has none."""
@@ -244,13 +262,13 @@ class AttachedScreen(PlainScreen):
 
     def open(self, client: Client, session: ClientSession) -> None:
         self.begin(client, session)
+        title = safe_line(session.title or UNTITLED, limit=60)
+        self.note(f"{title} · {session.id} · {short_path(session.cwd)} · {session.state}")
         said = [message for message in session.messages if message.type is not MessageType.THOUGHT]
         if len(said) > SHOWN:
             self.note(f"{len(said) - SHOWN} earlier messages: antiphon sessions show {session.id}")
         for message in said[-SHOWN:]:
             self._repeat(message)
-        title = f" · {safe_line(session.title, limit=40)}" if session.title else ""
-        self.note(f"{session.id}{title} · {short_path(session.cwd)} · {session.state}")
         self.note(HOW)
         self._note_clients(session.clients)
 
@@ -285,7 +303,7 @@ class AttachedScreen(PlainScreen):
         if event.news is not None:
             self._note_answer(event.news)
         if isinstance(update, v2.StateUpdate) and update.state is v2.State.IDLE and update.stop_reason:
-            self.note(ending_text(update.stop_reason))
+            self.note(ending_text(update.stop_reason, error=update.error))
 
     def _note_clients(self, clients: Iterable[Present]) -> None:
         others = {each.client_id: each.name for each in clients if not each.you}

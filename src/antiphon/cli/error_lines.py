@@ -1,15 +1,20 @@
-"""Errors as one line each, with advice: the same text in every command."""
+"""Errors as one line each, with advice: the same text in every command. A failed agent's words come below."""
 
 from __future__ import annotations
 
 import errno
 import re
+import shutil
 import socket
 import ssl
-from collections.abc import Iterator
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.cli.program import command_line, print_note
+from antiphon.cli.program import command_line
+from antiphon.client import FailureText, is_generic, read_failure
 from antiphon.errors import (
     CallFailed,
     Forbidden,
@@ -37,6 +42,8 @@ _CANNOT_LISTEN = {
     errno.EACCES: "you may not use this port; give another one with --port",
     errno.EADDRNOTAVAIL: "this machine does not have this address; give another one with --host",
 }
+LONGEST = 600
+"""Characters of a line."""
 AGENT = "agent"
 """The `data.reason` of an error that the hub's agent caused."""
 
@@ -47,8 +54,43 @@ _STATUS = re.compile(r"\bHTTP (\d{3})\b")
 
 def print_error(error: BaseException) -> Exit:
     """Print the line for an error on stderr, and return the exit code."""
-    print_note(safe_line(error_line(error), limit=600))
-    return error.code if isinstance(error, Failure) else Exit.ERROR
+    failure = error if isinstance(error, Failure) else _failure(error)
+    lines = [f"antiphon: {safe_line(str(failure), limit=LONGEST)}"]
+    lines += (f"  {safe_line(line, limit=LONGEST)}" for line in failure.more)
+    print("\n".join(map(_wrapped, lines)), file=sys.stderr, flush=True)
+    return failure.code
+
+
+def _failure(error: BaseException) -> Failure:
+    """Return the failure for an error that is none yet: its line, and what an agent said and what to do."""
+    if isinstance(error, CallFailed) and error.error.code != Forbidden.code:
+        told = read_failure(error.error.message, error.error.data)
+        return Failure(error_line(error), more=(*told.stderr, sentence(told.advice)))
+    return Failure(error_line(error))
+
+
+def agent_failure(message: str, data: Any, *, stderr: Iterable[str] = ()) -> FailureText:
+    """Read the failure that an agent answered with. Its `stderr` is told if it said nothing else."""
+    told = read_failure(message, data)
+    if is_generic(told.message) and not told.stderr:
+        told = read_failure(message, {"stderr": list(stderr)})
+    return told
+
+
+def sentence(advice: str) -> str:
+    """Return advice as a sentence; nothing if there is none."""
+    return f"{advice[0].upper()}{advice[1:]}." if advice else ""
+
+
+def _wrapped(line: str) -> str:
+    """Break a line at words to fit the terminal, if it goes to one."""
+    if not sys.stderr.isatty():
+        return line
+    width, indent = max(shutil.get_terminal_size().columns - 1, 30), len(line) - len(line.lstrip()) + 2
+    wrapped = textwrap.wrap(
+        line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(wrapped)
 
 
 def error_line(error: BaseException) -> str:
@@ -124,9 +166,13 @@ def _refused(error: CallFailed) -> str:
     data = error.error.data
     if error.error.code == Forbidden.code:
         return "this token does not permit that: `antiphon token list`, on the hub's machine, lists the roles"
+    told = read_failure(error.error.message, data)
     if isinstance(data, dict) and data.get("reason") == AGENT:
-        return f"{error.error.message}; to see why, run the agent's command by hand, or the hub with -v"
-    return f"the hub refused: {error.error.message}"
+        advice = "" if told.advice else "; to see why, run the agent's command by hand, or the hub with -v"
+        return f"{told.message}{advice}"
+    if isinstance(data, dict) and not {"advice", "details"}.isdisjoint(data):
+        return f"the agent failed: {told.message}"
+    return f"the hub refused: {told.message}"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 
@@ -38,8 +39,10 @@ class Exit(IntEnum):
 
 
 class Failure(Exception):
-    """Ends the command with one line on stderr and an exit code."""
+    """Ends the command with a line on stderr and an exit code. `more` has further lines: what an agent wrote,
+    and what to do."""
 
-    def __init__(self, line: str, code: Exit = Exit.ERROR) -> None:
+    def __init__(self, line: str, code: Exit = Exit.ERROR, *, more: Sequence[str] = ()) -> None:
         super().__init__(line)
         self.code = code
+        self.more = tuple(each for each in more if each)

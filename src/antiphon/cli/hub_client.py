@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
@@ -21,12 +21,18 @@ from antiphon.cli.shared_store import make_store
 from antiphon.client import Client, ClientOptions, Permission, PermissionDecider, Reconnect, connect
 from antiphon.errors import AntiphonError, StoreCorrupt
 from antiphon.hub import HubFolder, is_loopback
+from antiphon.schema import v2
+from antiphon.text_safety import safe_line
 
 if TYPE_CHECKING:
     import ssl
 
 A_MOMENT = 5.0
 """Seconds after which a note says what the user waits for."""
+UNTITLED = "Untitled"
+"""What a session without a title is called."""
+MOST_LISTED = 10
+"""Sessions that are listed where a name means several."""
 AT_A_HUB = "waiting for the hub to answer; its agent may still be starting"
 
 _trusted: list[str] = []
@@ -35,6 +41,8 @@ _trusted: list[str] = []
 class Identified(Protocol):
     @property
     def session_id(self) -> str: ...
+    @property
+    def title(self) -> str | None: ...
 
 
 P = ParamSpec("P")
@@ -215,20 +223,47 @@ def stored_sessions(place: HubPlace) -> HubFolder:
 
 
 async def find_session(client: Client, named: str) -> Any:
-    """Return the session with this id, or the only one whose id begins with it. Raises `Failure`."""
-    return find_by_id([info async for info in client.list_sessions(archived="include")], named)
+    """Return the session with this id or title, or the only one whose id or title begins with it. Raises
+    `Failure`."""
+    return find_named([info async for info in client.list_sessions(archived="include")], named)
 
 
-def find_by_id(found: Sequence[S], named: str) -> S:
-    """Return the item with this session id, or the only one whose id begins with it. Raises `Failure`."""
+def by_use(sessions: Iterable[v2.SessionInfo]) -> list[v2.SessionInfo]:
+    """Sort sessions, the one used last first."""
+    return sorted(sessions, key=lambda info: info.updated_at or "", reverse=True)
+
+
+def find_named(found: Sequence[S], named: str) -> S:
+    """Return the item with this session id or title, or the only one whose id or title begins with it. Raises
+    `Failure`."""
+    folded = " ".join(named.split()).casefold()
+    titles = [" ".join((info.title or "").split()).casefold() for info in found]
     begins = [info for info in found if info.session_id.startswith((named, f"sess_{named}"))]
-    near = [info for info in found if info.session_id == named] or (begins if len(named) >= 4 else [])
+    ways = (
+        [info for info in found if info.session_id == named],
+        begins if len(named) >= 4 else [],
+        [info for info, title in zip(found, titles, strict=True) if folded and title == folded],
+        [info for info, title in zip(found, titles, strict=True) if folded and title.startswith(folded)],
+    )
+    near = next(filter(None, ways), [])
     if len(near) == 1:
         return near[0]
     if near:
-        raise Failure(f"{len(near)} session ids begin with {named!r}: give more characters", Exit.USAGE)
+        raise Failure(
+            f"{named!r} is the beginning of {len(near)} sessions: give more of it",
+            Exit.USAGE,
+            more=_listed([(info.session_id, info.title) for info in near]),
+        )
     advice = "give at least four characters" if begins else f"`{command_line('sessions list')}` lists them"
     raise Failure(f"there is no session {named!r}: {advice}")
+
+
+def _listed(sessions: Sequence[tuple[str, str | None]]) -> list[str]:
+    lines = [
+        f"{safe_line(id)}  {safe_line(title or UNTITLED, limit=60)}" for id, title in sessions[:MOST_LISTED]
+    ]
+    rest = len(sessions) - len(lines)
+    return [*lines, f"… and {rest} more"] if rest else lines
 
 
 def reporting(work: Callable[P, Coroutine[Any, Any, Exit | None]]) -> Callable[P, Exit]:

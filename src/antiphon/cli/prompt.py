@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from antiphon import __version__
-from antiphon.cli.agents import KnownAgent, known_agent, resolve
-from antiphon.cli.error_lines import error_line, last_stderr_line
+from antiphon.cli.agents import known_agent, resolve
+from antiphon.cli.commands.options import HubPlace
+from antiphon.cli.error_lines import print_error
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.cli.hub_client import noted_wait, tls_for, trust
+from antiphon.cli.hub_client import by_use, no_hub, noted_wait, tls_for, trust
 from antiphon.cli.output.screen import Screen, make_screen
 from antiphon.cli.output.streams import log_handler
 from antiphon.cli.program import print_note
+from antiphon.cli.prompt_failures import PromptFailures
 from antiphon.cli.questions import Answers, Terminal
 from antiphon.client import (
     Client,
@@ -34,17 +36,9 @@ from antiphon.client import (
     TurnEnd,
     connect,
 )
-from antiphon.errors import (
-    AntiphonError,
-    AuthRequired,
-    CallFailed,
-    LinkLost,
-    LocalError,
-    SpawnFailed,
-    UnsupportedVersion,
-)
+from antiphon.errors import AntiphonError, LinkLost
+from antiphon.hub import CatalogueAgent, HubFolder
 from antiphon.text_safety import safe_line
-from antiphon.wire import ADDRESSES
 
 LAST_CHANCE = 2.0
 """Seconds that an agent has to confirm a cancel after the timeout."""
@@ -67,6 +61,8 @@ class PromptRequest:
     json: bool
     timeout: float | None
     verbose: bool
+    continued: bool = False
+    """Whether to continue the session that was used last in the folder."""
 
 
 def run_prompt(request: PromptRequest) -> Exit:
@@ -82,8 +78,7 @@ def run_prompt(request: PromptRequest) -> Exit:
     except Failure as failure:
         with contextlib.suppress(BrokenPipeError):
             screen.failed(str(failure), code=failure.code)
-        print_note(safe_line(str(failure), limit=600))
-        return failure.code
+        return print_error(failure)
     except BrokenPipeError:
         # The reader of stdout closed it. Python must not write there again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -97,7 +92,8 @@ class PromptRun:
         self._request = request
         self._screen = screen
         self._answers = Answers(request.allow, screen, terminal)
-        self._known: KnownAgent | None = known_agent(request.agent) if request.agent else None
+        self._known: CatalogueAgent | None = known_agent(request.agent) if request.agent else None
+        self._failures = PromptFailures(request.agent, self._known, request.version)
         self._name = self._called()
         self._turn: ClientTurn | None = None
         self._others: OtherEvents | None = None
@@ -116,7 +112,7 @@ class PromptRun:
         """Return the name of the agent until the agent itself gives one."""
         agent = self._request.agent
         if not agent:
-            return "the built-in agent"
+            return "the hub" if self._request.continued else "the built-in agent"
         if self._known is not None:
             return self._known.name
         return agent[0] if "://" in agent[0] else os.path.basename(agent[0])
@@ -149,14 +145,14 @@ class PromptRun:
                 raise
             if self._stopped is not None:
                 raise self._stopping(self._stopped) from None
-            raise self._explain(error) from None
+            raise self._failures.explain(error, self._name, self._doing) from None
 
     # --- the turn ----------------------------------------------------------------------------------
 
     async def _talk(self) -> Exit:
         request = self._request
         self._screen.waiting(f"starting {self._name}")
-        target = _target(request.agent)
+        target = _target(request)
         with noted_wait(f"waiting for {self._name} to start", self._screen.note) as started:
             await self._converse(target, started)
         self._show_rest()  # updates that the agent sent while it exited
@@ -169,7 +165,7 @@ class PromptRun:
             token=_token(target),
             version=request.version,
             answers=self._answers,
-            process=ProcessOptions(on_stderr=self._on_stderr if request.verbose else None),
+            process=ProcessOptions(on_stderr=self._on_stderr),
             options=ClientOptions(
                 tls=tls_for(target) if isinstance(target, str) else None,
                 name="antiphon",
@@ -181,7 +177,7 @@ class PromptRun:
             self._doing = "opening a session"
             if request.agent and self._known is None and client.info is not None:
                 self._name = safe_line(client.info.name, limit=60)
-            session = await client.new_session(request.cwd)
+            session = await (_continued if request.continued else _begun)(client, request.cwd)
             self._screen.begin(client, session)
             self._doing = "prompting"
             await self._play(session)
@@ -221,16 +217,8 @@ class PromptRun:
         """Return the failure of a turn, or `None` if its stop reason says everything."""
         if self._timed_out:
             return self._stopping(Exit.TIMEOUT)
-        if end.cut is not None and not end.cancelled:
-            lost = None if self._client is None else self._client.lost
-            return Failure(f"{self._name} was interrupted in its turn: {end.cut}{last_stderr_line(lost)}")
-        if end.error is not None and end.error.code == AuthRequired.code:
-            return self._login(end.error.message)
-        if end.error is not None:
-            return Failure(f"{self._name} failed: {end.error.message} ({int(end.error.code)})")
-        if end.stop_reason == "error":
-            return Failure(f"{self._name} failed without an error message")
-        return None
+        lost = None if self._client is None else self._client.lost
+        return self._failures.judge(end, self._name, lost)
 
     # --- interruptions -----------------------------------------------------------------------------
 
@@ -290,59 +278,35 @@ class PromptRun:
         return task
 
     def _on_stderr(self, line: str) -> None:
-        if line.strip():
+        self._failures.note_stderr(line)
+        if line.strip() and self._request.verbose:
             self._screen.note(f"{self._name}: {safe_line(line, limit=400)}")
 
-    # --- failures ----------------------------------------------------------------------------------
 
-    def _explain(self, error: AntiphonError | OSError) -> Failure:
-        """Return the failure for an error that came before the end of the turn."""
-        name = self._name
-        if isinstance(error, SpawnFailed):
-            return Failure(error.detail, Exit.NOT_FOUND)
-        if isinstance(error, LinkLost):
-            return Failure(self._lost(error))
-        if isinstance(error, CallFailed):
-            code, message = error.error.code, error.error.message
-            if code == AuthRequired.code:
-                return self._login(message)
-            if code == UnsupportedVersion.code:
-                return self._versions(message)
-            detail = f"{message} ({code}){self._no_agent()}"
-            return Failure(f"{name} failed while {self._doing}: {detail}")
-        if self._doing == "starting" and "version" in str(error):
-            return self._versions(str(error))
-        if isinstance(error, LocalError):
-            return Failure(str(error))
-        if isinstance(error, OSError):
-            return Failure(f"cannot reach {name}: {error.strerror or error}")
-        return Failure(f"{name} failed while {self._doing}: {error}")
-
-    def _lost(self, error: LinkLost) -> str:
-        if self._name.startswith(ADDRESSES):
-            return error_line(error)
-        last = last_stderr_line(error)
-        return f"{self._name} ended while {self._doing}: {error.reason}{last}{self._no_agent()}"
-
-    def _no_agent(self) -> str:
-        """Return advice for a command that exits before it speaks ACP: it may need an option."""
-        unknown = self._request.agent and self._known is None and self._doing == "starting"
-        return "; does it speak ACP? Many agents need an option for that, such as --acp" if unknown else ""
-
-    def _versions(self, detail: str) -> Failure:
-        wanted = self._request.version
-        asked = "ACP 1 or 2" if wanted is None else f"ACP {wanted}"
-        advice = "" if wanted is None else f"; try without --version {wanted}"
-        return Failure(f"{self._name} does not speak {asked}: {detail}{advice}")
-
-    def _login(self, detail: str) -> Failure:
-        how = f"; log in with: {self._known.login}" if self._known else ""
-        return Failure(f"{self._name} requires a login: {detail}{how}", Exit.LOGIN)
+async def _begun(client: Client, cwd: str) -> ClientSession:
+    return await client.new_session(cwd)
 
 
-def _target(agent: Sequence[str]) -> Any:
-    if agent:
-        return resolve(agent)
+async def _continued(client: Client, cwd: str) -> ClientSession:
+    """Open the session that was used last in a folder. Raises `Failure`."""
+    found = [info for info in by_use([info async for info in client.list_sessions()]) if _same(info.cwd, cwd)]
+    if not found:
+        raise Failure(f"there is no session in {cwd} to continue: leave out --continue to begin one")
+    return await client.load_session(found[0].session_id, found[0].cwd)
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _target(request: PromptRequest) -> Any:
+    if request.agent:
+        return resolve(request.agent)
+    if request.continued:
+        running = HubFolder().running()
+        if running is None:
+            raise no_hub(HubPlace())
+        return running.acp
     from antiphon.rehearsal import make_agent
 
     return make_agent()
@@ -352,8 +316,6 @@ def _token(target: Any) -> str | None:
     """Return the token for an address: from the environment, or from the hub that runs there."""
     if not isinstance(target, str):
         return None
-    from antiphon.hub import HubFolder
-
     running = HubFolder().running()
     if running is None or running.acp != target:
         return os.environ.get("ANTIPHON_TOKEN")

@@ -24,7 +24,7 @@ from antiphon.engine import (
 )
 from antiphon.schema import v2
 from antiphon.text_safety import safe_line, safe_text
-from antiphon.transcripts import field_limits, kind_text, read_number
+from antiphon.transcripts import field_limits, kind_text, option_for, read_number
 
 ALLOWED: dict[str, Collection[str]] = {
     "none": (),
@@ -34,6 +34,8 @@ ALLOWED: dict[str, Collection[str]] = {
 }
 YES = ("y", "yes")
 NO = ("n", "no")
+WORDS = {"y": "y", "yes": "y", "a": "a", "always": "a", "n": "n", "no": "n"}
+"""The key that each typed word stands for."""
 NO_TERMINAL = "there is no terminal to ask at"
 
 
@@ -144,14 +146,14 @@ class Answers(Permissions):
 
 
 def choose(permission: Permission, typed: str) -> v2.PermissionOption | None:
-    """Return the option that was typed: its number, `y` (allow once), `n`, or the beginning of its name."""
+    """Return the option that was typed: its number, the beginning of its name, or its key: `y` (allow once),
+    `a` (allow always), `n` (reject) or `N` (reject always)."""
     word = typed.casefold()
     if word.isdecimal() and len(word) < 5:
         return permission.options[int(word) - 1] if 0 < int(word) <= len(permission.options) else None
-    if word in YES:
-        return permission.allow()
-    if word in NO:
-        return permission.reject()
+    key = typed if typed == "N" else WORDS.get(word)
+    if key is not None:
+        return option_for(key, permission.options)
     named = [option for option in permission.options if word and option.name.casefold().startswith(word)]
     return named[0] if len(named) == 1 else None
 

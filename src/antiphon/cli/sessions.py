@@ -1,30 +1,26 @@
-"""`antiphon sessions list|show|rename|delete` and `antiphon link`."""
+"""`antiphon sessions list|show|status|cancel|rename|delete`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from json import dumps
-from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from antiphon.cli.commands.options import HubPlace
-from antiphon.cli.hub_client import find_hub, find_session, open_client, reporting
-from antiphon.engine import Message, MessageType
-from antiphon.hub import read_public_url
+from antiphon.cli.hub_client import UNTITLED, by_use, find_session, open_client, reporting
+from antiphon.cli.output.table import write_table
+from antiphon.cli.program import short_path
+from antiphon.engine import Message, MessageType, ToolCall
 from antiphon.schema import v2
 from antiphon.schema.antiphon.hub import (
-    ClientRole,
-    LinkRequest,
-    LinkResponse,
     SessionInfoMeta,
     TimelineItem,
     TimelineResponse,
 )
 from antiphon.schema.antiphon.readers import read_meta
 from antiphon.text_safety import printed_text, safe_json, safe_line
-from antiphon.transcripts import DELETED, annotation_lines
+from antiphon.transcripts import DELETED, annotation_lines, ending_text
 
 SPEAKERS = {MessageType.USER: ">", MessageType.AGENT: "", MessageType.THOUGHT: "~"}
 
@@ -32,25 +28,73 @@ SPEAKERS = {MessageType.USER: ">", MessageType.AGENT: "", MessageType.THOUGHT: "
 @reporting
 async def run_list(*, json: bool, place: HubPlace) -> None:
     async with open_client(place, store=True) as client:
-        found = [info async for info in client.list_sessions()]
-    for info in found:
-        if json:
+        found = by_use([info async for info in client.list_sessions()])
+    if json:
+        for info in found:
             sys.stdout.write(safe_json(msgspec.json.encode(info).decode()) + "\n")
-        else:
-            when = safe_line(info.updated_at or "", limit=100)[:16].replace("T", " ")
-            title = safe_line(info.title or "(no title)", limit=60)
-            id, cwd = safe_line(info.session_id), safe_line(info.cwd, limit=4_096)
-            sys.stdout.write(f"{id}  {when}  {_about(info)}  {title}  {cwd}\n")
+    elif found:
+        write_table(HEADERS, [_row(info) for info in found])
     if not found:
         print("There are no sessions yet: `antiphon attach new` creates one.", file=sys.stderr)
 
 
-def _about(info: v2.SessionInfo) -> str:
-    """Return the agent of a session, its state and its clients."""
+HEADERS = ("ID", "USED", "AGENT", "STATE", "CLIENTS", "TITLE", "FOLDER")
+
+
+def _row(info: v2.SessionInfo) -> tuple[str, ...]:
     ours = read_meta(SessionInfoMeta, info.meta)
-    clients = ours.clients or 0
-    state = safe_line((ours.state or "stored") if ours.fault is None else ours.fault.kind)
-    return f"{safe_line(ours.agent or '?')}  {state}  {clients} client{'' if clients == 1 else 's'}"
+    title = safe_line(info.title or UNTITLED, limit=60)
+    folder = short_path(safe_line(info.cwd, limit=4_096))
+    used, agent = _when(info.updated_at), safe_line(ours.agent or "?", limit=64)
+    return safe_line(info.session_id), used, agent, _state(ours), str(ours.clients or 0), title, folder
+
+
+def _state(ours: SessionInfoMeta) -> str:
+    return safe_line((ours.state or "stored") if ours.fault is None else ours.fault.kind).replace("_", " ")
+
+
+def _when(time: str | None) -> str:
+    return safe_line(time or "", limit=100)[:16].replace("T", " ")
+
+
+@reporting
+async def run_status(*, session: str, place: HubPlace) -> None:
+    async with open_client(place, store=True) as client:
+        info = await find_session(client, session)
+        ours = read_meta(SessionInfoMeta, info.meta)
+        clients, questions, queued = ours.clients or 0, 0, 0
+        if ours.state is not None:  # it is open: to look at it starts nothing
+            async with client.attach(info.session_id, cwd=info.cwd) as opened:
+                questions, queued = len(opened.questions), len(opened.fold.prompts.queued)
+    rows = [
+        ("title", safe_line(info.title or UNTITLED, limit=200)),
+        ("session", safe_line(info.session_id)),
+        ("state", _state(ours)),
+        ("agent", safe_line(ours.agent or "?", limit=64)),
+        ("folder", short_path(safe_line(info.cwd, limit=4_096))),
+        ("used", _when(info.updated_at)),
+        ("clients", str(clients)),
+        ("questions", str(questions)),
+        ("queued", str(queued)),
+    ]
+    for name, value in rows:
+        sys.stdout.write(f"{name:<10} {value}\n")
+
+
+@reporting
+async def run_cancel(*, session: str, place: HubPlace) -> None:
+    async with open_client(place) as client:
+        info = await find_session(client, session)
+        title = safe_line(info.title or UNTITLED, limit=60)
+        if read_meta(SessionInfoMeta, info.meta).state in (None, "idle"):
+            print(f"{title} does not work: there is nothing to cancel.", file=sys.stderr)
+            return
+        async with client.attach(info.session_id, cwd=info.cwd) as opened:
+            turn = opened.turn
+            await opened.cancel()
+            if turn is not None:
+                end = await turn.drained()
+                print(f"{title}: {ending_text(end.stop_reason or 'cancelled')}", file=sys.stderr)
 
 
 @reporting
@@ -58,12 +102,10 @@ async def run_show(*, session: str, place: HubPlace) -> None:
     async with open_client(place, store=True) as client:
         info = await find_session(client, session)
         async with client.attach(info.session_id, cwd=info.cwd) as opened:
-            for message in opened.messages:
-                sys.stdout.write(_message_lines(message) + "\n")
-            for call in opened.tool_calls:
-                sys.stdout.write(
-                    f"[{safe_line(str(call.status), limit=40)}] {safe_line(call.title or call.id)}\n"
-                )
+            shown: list[Message | ToolCall] = [*opened.messages, *opened.tool_calls]
+            for each in sorted(shown, key=lambda each: each.position):
+                text = _message_lines(each) if isinstance(each, Message) else _call_line(each)
+                sys.stdout.write(f"{text}\n")
             timeline: TimelineResponse = await opened.call_antiphon("timeline")
             for item in timeline.items:
                 if item.kind == "turn":
@@ -73,8 +115,13 @@ async def run_show(*, session: str, place: HubPlace) -> None:
 def _message_lines(message: Message) -> str:
     """Return the text of a message, or that it was deleted, and its reactions and notes."""
     said = [f"[{DELETED}]"] if message.deleted else printed_text(message.text).splitlines() or [""]
-    lines = [f"{SPEAKERS[message.type]} {line}".strip() for line in said]
+    speaker = f"{SPEAKERS[message.type]} " if SPEAKERS[message.type] else ""
+    lines = [f"{speaker}{line}".rstrip() for line in said]
     return "".join(f"{line}\n" for line in [*lines, *(f"  {line}" for line in annotation_lines(message))])
+
+
+def _call_line(call: ToolCall) -> str:
+    return f"[{safe_line(str(call.status), limit=40)}] {safe_line(call.title or call.id)}\n"
 
 
 def _turn_line(turn: TimelineItem) -> str:
@@ -99,22 +146,3 @@ async def run_delete(*, session: str, place: HubPlace) -> None:
     async with open_client(place, store=True) as client:
         info = await find_session(client, session)
         await client.delete_session(info.session_id)
-
-
-@reporting
-async def run_link(*, role: str, sessions: Sequence[str], place: HubPlace) -> None:
-    asked = LinkRequest(role=ClientRole(role), sessions=list(sessions) or None)
-    async with open_client(place) as client:
-        found = find_hub(place)
-        made: LinkResponse = await client.connection.call("_antiphon/link", asked)
-    opened = f"&session={quote(sessions[0], safe='')}" if len(sessions) == 1 else ""
-    page = _page("" if found is None else found[0])
-    if made.url is not None:  # checked, because it is text from the hub
-        page = f"{read_public_url(made.url)}/"
-    print(f"{page}#login={made.code}{opened}")
-
-
-def _page(address: str) -> str:
-    """Return the address of the page for the WebSocket address of a hub."""
-    parts = urlsplit(address)
-    return f"http{'s' if parts.scheme == 'wss' else ''}://{parts.netloc}/"

@@ -16,7 +16,7 @@ import msgspec
 
 from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.cli.hub_client import find_by_id, find_session, open_client, reporting, stored_sessions
+from antiphon.cli.hub_client import find_named, find_session, open_client, reporting, stored_sessions
 from antiphon.cli.program import print_note
 from antiphon.cli.shared_store import make_store
 from antiphon.client import Client
@@ -54,6 +54,22 @@ async def run_export(*, session: str, output: str | None, format: str | None, pl
                 found = await read_account(store, record.session_id, agent=agent, report=missing.add)
                 _write_text(file, WRITERS[kind](found))
         missing.report()
+
+
+async def find_account(session: str, place: HubPlace) -> Account:
+    """Return the account of a session: from the data folder, a shared store or a running hub."""
+    missing = _Missing()
+    if place.hub is not None or (place.store is None and _shared_store_of(place)):
+        async with open_client(place) as client:
+            id = (await find_session(client, session)).session_id
+            found = await read_account(HubJournals(client), id, report=missing.add)
+    else:
+        async with _stored(place) as store:
+            record = await _find(store, session)
+            agent = recorded_agent(record)
+            found = await read_account(store, record.session_id, agent=agent, report=missing.add)
+    missing.report()
+    return found
 
 
 def _shared_store_of(place: HubPlace) -> str:
@@ -210,7 +226,7 @@ async def _find(store: Store, named: str) -> SessionRecord:
         found += page.records
         after = page.next
         if after is None:
-            return find_by_id(found, named)
+            return find_named(found, named)
 
 
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]")

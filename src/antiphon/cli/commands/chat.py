@@ -20,9 +20,9 @@ class ChatCommand(AgentCommand):
 def chat() -> None:
     """Show a session in a full-screen terminal UI, live, together with the page and other terminals.
 
-    SESSION is an id, the beginning of one, or "new". Without it, the UI lists the sessions of the running
-    hub; if no hub runs, the built-in agent answers. Everything after -- is an AGENT to talk with directly:
-    the name of a known agent, a command, or a ws:// address. F1 shows the keys.
+    SESSION is an id or a title, the beginning of one, or "new". Without it, the UI lists the sessions of the
+    running hub; if no hub runs, the built-in agent answers. Everything after -- is an AGENT to talk with
+    directly: the name of a known agent, a command, or a ws:// address. F1 shows the keys.
 
     \b
     Examples:

@@ -99,11 +99,11 @@ def agents_of_hub(ctx: click.Context, incomplete: str) -> Iterable[CompletionIte
 
 def agents(words: list[str], incomplete: str) -> Items:
     """Complete the words after `--`: a known agent, installed ones first, or a file."""
-    from antiphon.cli.agents import known_agents
+    from antiphon.hub import catalogue
 
     if words:
         return [CompletionItem(incomplete, type="file")]
-    known = sorted(known_agents().values(), key=lambda one: not one.installed)
+    known = sorted(catalogue().values(), key=lambda one: not one.installed)
     found = [
         CompletionItem(one.name, help=one.title if one.installed else f"{one.title} (not installed)")
         for one in known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 import click
@@ -39,6 +39,27 @@ class HelpCommand(click.Command):
     """A command whose help may have a block `Examples:`, with a command and an explanation per line."""
 
     context_class = HelpContext
+    option_groups: Mapping[str, Sequence[str]] = {}
+    """Options by what they are about: their parameters, by the title of the group."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in groups, where there are groups."""
+        if not self.option_groups:
+            super().format_options(ctx, formatter)
+            return
+        records = {
+            param.name or "": record
+            for param in self.get_params(ctx)
+            if (record := param.get_help_record(ctx)) is not None
+        }
+        for title, names in self.option_groups.items():
+            rows = [records.pop(name) for name in names if name in records]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+        if records:
+            with formatter.section("Other options"):
+                formatter.write_dl(list(records.values()))
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         before, examples, after = read_help(self.help or "")
@@ -70,9 +91,9 @@ class CommandGroup(HelpCommand, click.Group):
     def _hint(self, ctx: click.Context, name: str) -> str:
         commands = self.list_commands(ctx)
         if ctx.parent is None:
-            from antiphon.cli.agents import known_agents
+            from antiphon.hub import catalogue
 
-            if name in known_agents():
+            if name in catalogue():
                 return f'{name} is an agent: run `antiphon prompt "TEXT" -- {name}`, or `serve -- {name}`'
         near = get_close_matches(name.lower(), commands, n=1, cutoff=0.5)
         if near:

@@ -14,21 +14,46 @@ from antiphon.cli.commands.options import (
     hub_options,
     name_option,
     read_agents,
+    read_command,
     read_versions,
     runs,
     sessions_option,
 )
 from antiphon.cli.commands.store_options import hub_store_options
 
+SERVE_GROUPS = {
+    "Agents": (
+        "agents", "add_agents", "version", "share", "idle", "start", "files", "busy", "turn_complete",
+        "verbose",
+    ),
+    "Questions of agents": ("questions", "question_expiry", "unattended"),
+    "Notifications": ("notify", "webhook", "push_services"),
+    "Address and files": ("host", "port", "data", "ready_file", "no_browser"),
+    "Access": (
+        "tls_cert", "tls_key", "insecure_bind", "hosts", "origins", "public_url", "trusted_proxies",
+    ),
+    "Limits": (
+        "max_frame", "max_connections", "max_connections_per_token", "max_sessions", "prompts_per_minute",
+    ),
+    "Several hubs on one store": (
+        "store", "store_name", "nats_creds", "nats_ca", "replicas", "lease", "label", "movable",
+    ),
+}  # fmt: skip
+"""The options of `antiphon serve` by what they are about. One that is in no group is listed last."""
 
-@click.command(cls=AgentCommand, short_help="Run a hub that serves agents to many clients.")
+
+class ServeCommand(AgentCommand):
+    option_groups = SERVE_GROUPS
+
+
+@click.command(cls=ServeCommand, short_help="Run a hub that serves agents to many clients.")
 @click.option(
     "--agent",
     "agents",
     multiple=True,
-    metavar="NAME=CMD",
+    metavar="[NAME=]CMD",
     callback=read_agents,
-    help="An agent by name. May be repeated; clients choose.",
+    help="An agent: a known name, a command, or NAME=CMD. May be repeated; clients choose.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
@@ -80,6 +105,26 @@ from antiphon.cli.commands.store_options import hub_store_options
     "otherwise the hub's. hub: always the hub's. none: the agent uses its own.",
 )
 @click.option(
+    "--notify",
+    metavar="CMD",
+    callback=read_command,
+    help="Run this command when an agent asks or a turn has ended. It gets JSON on stdin, and ANTIPHON_TITLE "
+    "and ANTIPHON_TEXT.",
+)
+@click.option(
+    "--webhook",
+    metavar="URL",
+    help="POST every question and every end of a turn to this address, signed with ANTIPHON_WEBHOOK_SECRET "
+    "or the file `webhook-secret` of the data folder.",
+)
+@click.option(
+    "--push-service",
+    "push_services",
+    multiple=True,
+    metavar="URL",
+    help="A Web Push service on a private address that browsers may use. May be repeated.",
+)
+@click.option(
     "--acp-version",
     "version",
     multiple=True,
@@ -87,20 +132,30 @@ from antiphon.cli.commands.store_options import hub_store_options
     callback=read_versions,
     help="Require ACP 1 or 2, from all agents or from one.",
 )
+@click.option(
+    "--no-add-agents",
+    "add_agents",
+    flag_value=False,
+    default=True,
+    help="Let nobody add agents while the hub runs.",
+)
+@click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
 @hub_store_options
 @access_options
 @click.option("-v", "--verbose", is_flag=True, help="Also print what the agents write to stderr.")
-@runs("serve.run_serve")
+@runs("hub.serve.run_serve")
 def serve() -> None:
     """Run a hub: it serves agents to many clients at once.
 
     The hub stores its sessions. They outlive clients, connections and the hub itself. Everything after --
-    is the AGENT: the name of a known agent, a command, or a ws:// address. The default is the built-in agent.
+    is the AGENT: the name of a known agent, a command, or a ws:// address. Without one, the hub serves the
+    built-in agent and every known agent that is installed; `antiphon agents` lists them.
 
     \b
     Examples:
-      antiphon serve                                  the built-in agent, to try it
+      antiphon serve                                  every agent that is installed
       antiphon serve -- claude
+      antiphon serve --agent claude --agent qwen
       antiphon serve --agent claude=claude-agent-acp --agent mine="./my-agent --acp"
       antiphon serve --port 0 --ready-file hub.json   any free port; hub.json has the address
       antiphon serve --store nats://a:4222,b:4222,c:4222 --replicas 3 -- claude
@@ -152,13 +207,14 @@ def acp() -> None:
 def attach() -> None:
     """Follow a session of the hub in the terminal, together with its other clients.
 
-    SESSION is an id, the beginning of one, or "new". Without it, the latest session is followed, or a new one
-    if there is none. Lines that you type are prompts, or answers to the agent's questions. Ctrl-C cancels
-    your turn, or leaves if you have none; Ctrl-D leaves. The session continues without you.
+    SESSION is an id or a title, the beginning of one, or "new". Without it, the session that was used last is
+    followed, or a new one if there is none. Lines that you type are prompts, or answers to the agent's
+    questions. Ctrl-C cancels your turn, or leaves if you have none; Ctrl-D leaves. The session continues
+    without you.
 
     \b
     Examples:
-      antiphon attach                        the latest session
+      antiphon attach                        the session that was used last
       antiphon attach new --agent claude     a new session with one of the hub's agents
       antiphon attach 4f2a                   the session whose id begins with 4f2a
       echo "plan" | antiphon attach          sends a prompt, shows the turn and ends with it
@@ -174,8 +230,9 @@ def attach() -> None:
     help="What the browser may do.",
 )
 @sessions_option
+@click.option("--qr", is_flag=True, help="Also print the link as a QR code, for a phone.")
 @hub_options
-@runs("sessions.run_link")
+@runs("hub.links.run_link")
 def link() -> None:
     """Print a link that lets a browser into the hub, once, within five minutes.
 
@@ -186,5 +243,6 @@ def link() -> None:
     \b
     Examples:
       antiphon link                                     for your own browser
+      antiphon link --qr                                for your phone
       antiphon link --role observer --session sess_42   for another user, who may watch one session
     """

@@ -50,6 +50,8 @@ class AgentCommand(HelpCommand):
 
     usage: tuple[str, ...] = ()
     """The usage line before the agent, if it differs from the one that click makes."""
+    peer = "AGENT"
+    """What the words after `--` are called."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         agent: list[str] = []
@@ -59,7 +61,7 @@ class AgentCommand(HelpCommand):
             args, agent = args[:at], args[at + 1 :]
             if not agent and not ctx.resilient_parsing:
                 raise click.UsageError(
-                    "there is no AGENT after --; expected a name, a command or an address", ctx
+                    f"there is no {self.peer} after --; expected a name, a command or an address", ctx
                 )
         rest = super().parse_args(ctx, args)
         ctx.params["agent"] = agent
@@ -76,7 +78,7 @@ class AgentCommand(HelpCommand):
         return super().shell_complete(ctx, incomplete)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return [*(self.usage or super().collect_usage_pieces(ctx)), "[-- AGENT…]"]
+        return [*(self.usage or super().collect_usage_pieces(ctx)), f"[-- {self.peer}…]"]
 
 
 def runs(work: str) -> Callable[[Command], Command]:
@@ -85,7 +87,7 @@ def runs(work: str) -> Callable[[Command], Command]:
     The module is imported when the command is called, so that help and completion are quick. The decorated
     function only gives the command its name and its help.
     """
-    module, _, name = work.partition(".")
+    module, _, name = work.rpartition(".")
 
     def decorate(described: Command) -> Command:
         @wraps(described)
@@ -166,12 +168,14 @@ def hub_options(command: Command) -> Command:
 def read_agents(
     ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
 ) -> list[tuple[str, list[str]]]:
-    """Read `NAME=CMD` options into names and the words of commands."""
+    """Read `NAME=CMD`, and `CMD` alone, into names and the words of commands."""
+    from antiphon.hub import default_agent_name
+
     agents: dict[str, list[str]] = {}
     for each in given:
         name, equals, command = each.partition("=")
         if not equals:
-            raise click.BadParameter(f"{each!r} is not of the form NAME=CMD", ctx, param)
+            name, command = default_agent_name(each) if each.strip() else "", each
         if not _NAME.fullmatch(name):
             rule = "expected a letter or digit, then letters, digits, . _ or -"
             raise click.BadParameter(f"{name!r} is not a name for an agent: {rule}", ctx, param)
@@ -184,6 +188,17 @@ def read_agents(
         if not agents[name]:
             raise click.BadParameter(f"the command of {name!r} is empty", ctx, param)
     return list(agents.items())
+
+
+def read_command(ctx: click.Context, param: click.Parameter, given: str | None) -> list[str]:
+    """Read a command into its words. There is no shell."""
+    try:
+        words = shlex.split(given or "")
+    except ValueError as error:
+        raise click.BadParameter(f"cannot parse the command: {error}", ctx, param) from None
+    if given is not None and not words:
+        raise click.BadParameter("the command is empty", ctx, param)
+    return words
 
 
 def read_versions(

@@ -15,13 +15,13 @@ class PromptCommand(AgentCommand):
     usage = ("[OPTIONS]", "[TEXT]")
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from antiphon.cli.agents import known_agents
+        from antiphon.hub import catalogue
 
         with formatter.section("Known agents"):
             formatter.write_dl(
                 [
                     (one.name, " ".join(one.command) + "  (installed)" * one.installed)
-                    for one in known_agents().values()
+                    for one in catalogue().values()
                 ]
             )
         with formatter.section("Exit codes"):
@@ -64,6 +64,12 @@ class PromptCommand(AgentCommand):
     metavar="SECONDS",
     help="Cancel the turn if it has not ended after this time.",
 )
+@click.option(
+    "--continue",
+    "continued",
+    is_flag=True,
+    help="Continue the session that was used last in the folder: of AGENT, or of the running hub.",
+)
 @ca_option
 @click.option("-v", "--verbose", is_flag=True, help="Also print what the agent writes to stderr.")
 @click.pass_context
@@ -81,6 +87,7 @@ def prompt(
       antiphon prompt "plan"                             the built-in agent
       antiphon prompt "Why is the build red?" -- claude
       antiphon prompt "Add a test" --allow edit -- codex
+      antiphon prompt "Now run it" --continue -- codex
       git diff | antiphon prompt - -- gemini > review.md
       antiphon prompt "What is this?" --file plan.png -- opencode
       antiphon prompt "hello" --json -- ./my-agent --acp

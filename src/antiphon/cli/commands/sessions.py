@@ -9,38 +9,66 @@ import click
 
 from antiphon.cli.commands import completion
 from antiphon.cli.commands.help import CommandGroup
-from antiphon.cli.commands.options import runs
+from antiphon.cli.commands.options import hub_options, runs
 from antiphon.cli.commands.store_options import place_options
 
 session_argument = click.argument("session", shell_complete=completion.sessions)
 
 
-@click.group(cls=CommandGroup, short_help="List, show, rename, delete, export, import or fork sessions.")
+@click.group(cls=CommandGroup, short_help="List, search, show, cancel, rename, delete or move sessions.")
 def sessions() -> None:
-    """List, show, rename, delete, export, import and fork the sessions of a hub, whether it runs or not.
+    """List, search, show, cancel, rename, delete, export, import and fork the sessions of a hub.
 
-    A session is named by its id, or by the first characters of its id.
+    A session is named by its id or its title, or by the beginning of one. Only `cancel` needs a running hub.
 
     \b
     Examples:
-      antiphon sessions list                       the newest first
+      antiphon sessions list                       the one used last first
+      antiphon sessions search red build           the places with both words, in all sessions
       antiphon sessions show 4f2a                  the conversation of the session whose id begins with 4f2a
       antiphon sessions export 4f2a -o talk.html   a page to read
     """
 
 
-@sessions.command("list", short_help="List the sessions, the newest first.")
+@sessions.command("list", short_help="List the sessions, the one used last first.")
 @click.option("--json", is_flag=True, help="Print one JSON object per session and line.")
 @place_options
 @runs("sessions.run_list")
 def list_sessions() -> None:
-    """List the sessions, the newest first: id, time, agent, state, clients, title and folder.
+    """List the sessions, the one used last first: id, time, agent, state, clients, title and folder.
 
     \b
     Examples:
       antiphon sessions list
-      antiphon sessions list --json | head -1      the newest, for a script
+      antiphon sessions list --json | head -1      the one used last, for a script
       antiphon sessions list --hub 192.0.2.7:8642  another machine's hub, with its token in ANTIPHON_TOKEN
+    """
+
+
+@sessions.command(short_help="Find words in the contents of all sessions.")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--json", is_flag=True, help="Print one JSON object per match and line.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="The most matches, the newest first.",
+)
+@place_options
+@runs("search.run_search")
+def search() -> None:
+    """Find words in the messages, tool calls and titles of all sessions, the newest first.
+
+    A text has to have all the words; the last one may be the beginning of a word. Case and accents do not
+    matter. Words in double quotes have to follow each other.
+
+    \b
+    Examples:
+      antiphon sessions search red build
+      antiphon sessions search '"the red build"'   these words in this order
+      antiphon sessions search red --json | jq -r .sessionId
     """
 
 
@@ -55,6 +83,33 @@ def show() -> None:
     Examples:
       antiphon sessions show 4f2a
       antiphon sessions show 4f2a | less
+    """
+
+
+@sessions.command(short_help="Print what a session does.")
+@session_argument
+@place_options
+@runs("sessions.run_status")
+def status() -> None:
+    """Print what a session does: its state, agent, clients, open questions and queued prompts.
+
+    \b
+    Examples:
+      antiphon sessions status 4f2a
+      antiphon sessions status "The red build"
+    """
+
+
+@sessions.command(short_help="Cancel what a session works on.")
+@session_argument
+@hub_options
+@runs("sessions.run_cancel")
+def cancel() -> None:
+    """Cancel the turn that a session works on, and wait for its end. Queued prompts stay.
+
+    \b
+    Examples:
+      antiphon sessions cancel 4f2a
     """
 
 

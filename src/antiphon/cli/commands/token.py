@@ -25,7 +25,7 @@ def token() -> None:
 
 
 def _span(ctx: click.Context, param: click.Parameter, given: str | None) -> float | None:
-    from antiphon.cli.tokens import read_span
+    from antiphon.cli.hub.tokens import read_span
 
     seconds = None if given is None else read_span(given)
     if given is not None and not seconds:
@@ -48,7 +48,7 @@ def _span(ctx: click.Context, param: click.Parameter, given: str | None) -> floa
     "--expires", metavar="TIME", callback=_span, help="Expire after e.g. 30m, 8h, 7d. Default: never."
 )
 @data_option
-@runs("tokens.run_create")
+@runs("hub.tokens.run_create")
 def create() -> None:
     """Create a token called NAME and print its secret, once. The hub stores only a hash of the secret.
 
@@ -61,7 +61,7 @@ def create() -> None:
 
 @token.command("list", short_help="List the tokens.")
 @data_option
-@runs("tokens.run_list")
+@runs("hub.tokens.run_list")
 def list_tokens() -> None:
     """List the tokens: name, role, sessions and expiry.
 
@@ -75,7 +75,7 @@ def list_tokens() -> None:
 @token.command(short_help="Revoke a token.")
 @click.argument("name", shell_complete=completion.tokens)
 @data_option
-@runs("tokens.run_revoke")
+@runs("hub.tokens.run_revoke")
 def revoke() -> None:
     """Revoke a token. The hub disconnects the clients that use it.
 

@@ -42,6 +42,7 @@ from antiphon.transcripts import (
     duration,
     ending_text,
     kind_text,
+    option_keys,
     plan_entries,
     tokens_text,
 )
@@ -193,9 +194,10 @@ class PaintedScreen:
         lines = [title]
         for line in self._subjects.of(permission):
             lines += self._subject_lines(line)
-        for number, option in enumerate(permission.options, 1):
+        keys = option_keys(permission.options)
+        for number, (key, option) in enumerate(zip(keys, permission.options, strict=True), 1):
             style = "ok" if option.kind.startswith("allow") else "bad"
-            lines.append(Text.assemble((f"  {number} ", "bold"), (safe_line(option.name), style)))
+            lines.append(Text.assemble((f"  {number} {key:1} ", "bold"), (safe_line(option.name), style)))
         self._print("question", lines)
         self._console.print(Text("  › ", "question"), end="")
 
@@ -219,7 +221,7 @@ class PaintedScreen:
         mark, style = ("✓", "ok") if code is Exit.DONE else ("✗", "bad")
         if code is Exit.CANCELLED:
             mark, style = "⊘", "stopped"
-        line = Text.assemble((f"{mark} {ending_text(end.stop_reason)}", style))
+        line = Text.assemble((f"{mark} {ending_text(end.stop_reason, error=end.error)}", style))
         about = [duration(seconds), "" if end.usage is None else tokens_text(end.usage)]
         if self._session is not None:
             about.append(context_text(self._session.usage))

@@ -11,7 +11,7 @@ from antiphon.cli.output.descriptions import OutputPart, question_lines, tool_ou
 from antiphon.client import Permission
 from antiphon.schema import Unknown, v2
 from antiphon.text_safety import safe_line, safe_text
-from antiphon.transcripts import kind_text, relative_path
+from antiphon.transcripts import kind_text, option_keys, relative_path
 
 MOST = 40
 """Lines that are shown of what a permission is about; the rest is counted."""
@@ -59,8 +59,9 @@ def print_question(permission: Permission, out: TextIO, subjects: PermissionSubj
     out.write(f"? {title}{f' ({kind})' if kind else ''}\n")
     for line in subjects.of(permission):
         out.write(f"  {PREFIX[line.what]}{line.text}".rstrip() + "\n")
-    for number, option in enumerate(permission.options, 1):
-        out.write(f"  {number}  {safe_line(option.name)}\n")
+    keys = option_keys(permission.options)
+    for number, (key, option) in enumerate(zip(keys, permission.options, strict=True), 1):
+        out.write(f"  {number} {key:1}  {safe_line(option.name)}\n")
     out.write("  > ")
     out.flush()
 

@@ -9,6 +9,7 @@ makes a rich console safe segment by segment, because rich itself writes escape 
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
 from typing import Any, TextIO, cast
@@ -70,6 +71,11 @@ def write_styled(stream: TextIO, text: str) -> None:
     safe = cast(Any, safe_stream(stream))
     safe.write_styled(text)
     safe.flush()
+
+
+def plain_without_colours(text: str) -> str:
+    """Return styled text, without its styles where the user wants no colours (NO_COLOR)."""
+    return _STYLE.sub("", text) if os.environ.get("NO_COLOR") else text
 
 
 def set_up_logging(level: int) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import click
 
-from antiphon.cli.agents import known_agents
 from antiphon.cli.output.streams import write_styled
 from antiphon.cli.program import own_command
+from antiphon.hub import catalogue
 
 WIDEST = 88
 PROGRAM = "antiphon"
@@ -54,7 +54,7 @@ WAYS = (
 def start_screen(*, width: int | None = None) -> str:
     """Return the screen with styles. The caller removes them where they are not wanted."""
     width = min(width or shutil.get_terminal_size().columns, WIDEST)
-    program, agents = " ".join(own_command()), [one.name for one in known_agents().values() if one.installed]
+    program, agents = " ".join(own_command()), [one.name for one in catalogue().values() if one.installed]
     lines = ["", f"  {click.style('Antiphon', bold=True)}  One session, many voices.", ""]
     for number, way in enumerate(WAYS, 1):
         command = way.command.replace(PROGRAM, program, 1)
@@ -73,7 +73,7 @@ def start_screen(*, width: int | None = None) -> str:
 def _known(installed: list[str]) -> str:
     if installed:
         return f"Known agents that are installed here: {', '.join(installed)}."
-    names = ", ".join(known_agents())
+    names = ", ".join(catalogue())
     return f"Known agents, none of them installed here: {names}. Any other agent is a command after --."
 
 

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import logging
 import os
-import shlex
 import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import click
 import msgspec
 
 from antiphon.cli.agents import resolve
 from antiphon.cli.commands.options import StorePlace
 from antiphon.cli.error_lines import print_error
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.cli.output.streams import set_up_logging, write_styled
-from antiphon.cli.program import own_command, short_path
+from antiphon.cli.hub.banner import BUILT_IN, Banner, farewell
+from antiphon.cli.hub.browser import find_opener, open_link
+from antiphon.cli.hub.second_start import show_running
+from antiphon.cli.output.streams import plain_without_colours, set_up_logging, write_styled
+from antiphon.cli.program import command_line
 from antiphon.cli.shared_store import make_store
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, LocalError
 from antiphon.hub import (
     Access,
+    AlertOptions,
     Hub,
     HubFolder,
     HubLimits,
@@ -64,6 +66,10 @@ class ServeOptions:
     idle: float
     start: float
     files: Literal["editor", "hub", "none"]
+    notify: Sequence[str]
+    """The words of the command; empty for none."""
+    webhook: str | None
+    push_services: Sequence[str]
     version: Mapping[str, Literal[1, 2]]
     """Versions of ACP by agent. The version for all other agents has the name ""."""
     tls_cert: str | None
@@ -86,6 +92,9 @@ class ServeOptions:
     """The shared store; without it, the sessions are in the data folder."""
     label: str
     movable: bool
+    add_agents: bool
+    """Whether owners may add agents while the hub runs."""
+    no_browser: bool
 
     @property
     def limits(self) -> HubLimits:
@@ -102,18 +111,19 @@ class ServeOptions:
 def run_serve(**given: Any) -> Exit:
     serving = ServeOptions(**given)
     set_up_logging(logging.INFO if serving.verbose else logging.WARNING)
-    logging.getLogger("websockets").setLevel(logging.WARNING)
+    for name in ("websockets", "httpx"):  # httpx logs addresses, which may be secrets
+        logging.getLogger(name).setLevel(logging.WARNING)
     try:
         with ExitStack() as stack:
-            _serve(serving, stack)
+            return _serve(serving, stack)
     except (Failure, AntiphonError, OSError) as failure:
         return print_error(failure)
-    return Exit.DONE
 
 
-def _serve(serving: ServeOptions, stack: ExitStack) -> None:
+def _serve(serving: ServeOptions, stack: ExitStack) -> Exit:
     folder = HubFolder(serving.data)
-    agents = named_agents(serving.agents, serving.agent) or {BUILT_IN: built_in(folder)}
+    asked = named_agents(serving.agents, serving.agent)
+    agents = asked or {BUILT_IN: built_in(folder)}
     strange = set(serving.version) - {"", *agents}
     if strange:
         names = ", ".join(sorted(strange))
@@ -123,7 +133,13 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
     folder.make()
     read_tokens(folder.tokens)  # report a wrong file before the start
     ready_file = None if serving.ready_file is None else _prepare(Path(serving.ready_file), stack)
-    stack.enter_context(folder.held())
+    try:
+        stack.enter_context(folder.held())
+    except LocalError:
+        running = folder.running()
+        if running is None or serving.ready_file is not None or not sys.stderr.isatty():
+            raise  # for a program: it cannot use the hub that runs
+        return show_running(running, serving.data, agents=_words(serving))
     hub = Hub(
         agents,
         store=shared or SQLiteStore(folder.sessions),
@@ -133,12 +149,15 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
             turn_complete=serving.turn_complete,
             files=serving.files,
             share=serving.share,
+            offer_installed=not asked,
+            add_agents=serving.add_agents,
             idle=serving.idle,
             start=serving.start,
             mark=folder.mark,
             known_agents=folder.known_agents,
             label=serving.label,
             movable=serving.movable,
+            alerts=_alerts(serving, folder),
         ),
         questions=QuestionOptions(
             asked=serving.questions, unattended=serving.unattended, expiry=serving.question_expiry
@@ -164,17 +183,21 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
             acp=f"ws{'' if tls is None else 's'}://{name}:{hub.port}/acp",
             token=hub.token,
             pid=os.getpid(),
-            agents=list(agents),
+            agents=hub.agents,
             ca=os.path.abspath(serving.tls_cert) if serving.tls_cert else "",
             store="" if shared is None else _kept_in(shared),
         )
         stack.enter_context(folder.published(running))
         if ready_file is not None:
             write_private(ready_file, msgspec.json.encode(running))
-        # The link makes its reader an owner, so it must not get into a log file.
-        link = hub.login_link(running.url) if sys.stderr.isatty() else None
-        text = instructions(running, folder, link, default=serving.data is None)
-        write_styled(sys.stderr, click.unstyle(text) if os.environ.get("NO_COLOR") else text)
+        banner = Banner(running, folder, default=serving.data is None)
+        if sys.stderr.isatty():  # the link makes its reader an owner, so it must not get into a log file
+            opener = None if serving.no_browser else find_opener()
+            opened = None if opener is None else open_link(hub.login_link(running.url), folder.path, opener)
+            if opened is not None:
+                stack.callback(opened.unlink, missing_ok=True)
+            banner = replace(banner, link=hub.login_link(running.url), opened=opened is not None)
+        write_styled(sys.stderr, plain_without_colours(banner.started()))
 
     hub.run(
         f"{host}:{PORT if serving.port is None else serving.port}",
@@ -182,6 +205,37 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
         on_ready=ready,
         tls=tls,
         insecure=serving.insecure_bind,
+    )
+    if shared is None and sys.stderr.isatty():
+        kept = asyncio.run(_count(folder))
+        print(farewell(folder, kept, program=command_line("serve", serving.data)), file=sys.stderr)
+    return Exit.DONE
+
+
+async def _count(folder: HubFolder) -> int:
+    """Return how many sessions are stored."""
+    store, found, cursor = SQLiteStore(folder.sessions), 0, None
+    try:
+        await store.open()
+        while True:
+            listing = await store.list(after=cursor)
+            found += len(listing.records)
+            cursor = listing.next
+            if cursor is None:
+                return found
+    finally:
+        await store.aclose()
+
+
+def _alerts(serving: ServeOptions, folder: HubFolder) -> AlertOptions:
+    return AlertOptions(
+        notify=serving.notify,
+        webhook=serving.webhook,
+        webhook_secret=""
+        if serving.webhook is None
+        else os.environ.get("ANTIPHON_WEBHOOK_SECRET") or folder.webhook_secret,
+        push=folder.path,
+        push_services=serving.push_services,
     )
 
 
@@ -242,68 +296,12 @@ def named_agents(named: Sequence[tuple[str, Sequence[str]]], agent: Sequence[str
     return agents
 
 
+def _words(serving: ServeOptions) -> dict[str, Sequence[str]]:
+    """Return the words of the agents that were asked for, by their names."""
+    first = {default_agent_name(serving.agent): serving.agent} if serving.agent else {}
+    return {**first, **dict(serving.agents)}
+
+
 def built_in(folder: HubFolder) -> list[str]:
     """Return the command of the built-in agent. It stores its sessions, so that they survive a crash."""
     return [sys.executable, "-m", "antiphon", "rehearse", "--data", str(folder.path / BUILT_IN)]
-
-
-BUILT_IN = "rehearsal"
-
-
-def instructions(running: Running, folder: HubFolder, link: str | None, *, default: bool) -> str:
-    """Return the instructions that are printed when the hub runs.
-
-    link: lets a browser in, as an owner; `None` if the text may be stored, as in a log file
-    default: the hub uses the data folder that other commands use by default
-    """
-    program = shlex.join(own_command())
-    data = "" if default else f" --data {shlex.quote(str(folder.path))}"
-    agents, try_it = ", ".join(running.agents), ""
-    if running.agents == [BUILT_IN]:
-        agents += " (the built-in agent: offline, no language model)"
-        try_it = " (try  /tour ,  plan  or  run date )"
-    sessions = short_path(str(folder.path))
-    if running.store:
-        sessions = f"{running.store}\n  data       {sessions}"
-    command, *rest = own_command(absolute=True)
-    editor = {"command": command, "args": [*rest, "acp", *shlex.split(data)]}
-    title = click.style("Antiphon hub", bold=True)
-    rows = [
-        (f"{program} link{data}", "a link for another browser"),
-        (f"{program} attach new{data}", "a new session"),
-        (f"{program} sessions list{data}", "all sessions; also show, rename, delete"),
-    ]
-    if default:  # where its token is found
-        rows.append((f'{program} prompt "plan" -- {running.acp}', "one turn, with an exit code"))
-    width = max(len(command) for command, _ in rows)
-    more = "\n  ".join(f"{command:<{width}}   {about}" for command, about in rows)
-    if link is None:
-        opening = f"""To open the page, get a link that lets one browser in:
-
-      {click.style(f"{program} link{data}", bold=True)}"""
-    else:
-        opening = f"""Open this link in a browser. It works once, within five minutes:
-
-      {click.style(link, bold=True)}"""
-    return f"""
-  {title}
-  agents     {agents}
-  address    {running.acp}
-  sessions   {sessions}
-
-  {opening}
-
-  Or open two more terminals, and run in both:
-
-      {click.style(f"{program} attach{data}", bold=True)}
-
-  Type in one of them{try_it}. All of them show the same turn.
-
-  {more}
-
-  For an editor that speaks ACP, add a custom agent (in Zed: agent_servers in the settings):
-
-      {click.style(json.dumps({"antiphon": editor}), bold=True)}
-
-  Ctrl-C stops the hub. Its sessions stay.
-"""

@@ -1,0 +1,1 @@
+"""A hub in the terminal: its start, its links and its tokens."""
