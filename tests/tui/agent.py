@@ -2,13 +2,17 @@
 
 `say TEXT`, `markdown`, `think`, `edit` (a diff, after a question), `run` (colours in a terminal), `plan`,
 `delete` (what it said last), `hold` (until it is cancelled), `form` (a field of every kind), `visit`, `fail`,
-`refuse`, `many N` (messages).
+`refuse`, `many N` (messages), `choose` (a question with options of every kind), `patch` (a diff of Python),
+`picture` (a small PNG).
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import struct
 import sys
+import zlib
 
 from antiphon.agent import Agent, AgentTurn
 from antiphon.schema import v2
@@ -18,6 +22,30 @@ agent.config(
     "mode", name="Mode", options={"ask": "Ask first", "auto": "Just do it"}, default="ask", category="mode"
 )
 
+
+def png(rows: list[list[tuple[int, int, int]]]) -> bytes:
+    """A picture of these pixels."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 2, 0, 0, 0)
+    lines = b"".join(b"\0" + bytes(part for pixel in row for part in pixel) for row in rows)
+    parts = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
+CHOICES = [
+    v2.PermissionOption(option_id=v2.PermissionOptionId(name), name=name, kind=v2.PermissionOptionKind(kind))
+    for name, kind in [
+        ("Never", "reject_always"),
+        ("Always this tool", "allow_always"),
+        ("Just this once", "allow_once"),
+        ("Always this server", "allow_always"),
+        ("Not now", "reject_once"),
+    ]
+]
+"""In an order of its own, and with two options of one kind."""
 FORM = {
     "type": "object",
     "properties": {
@@ -38,6 +66,8 @@ FORM = {
     },
     "required": ["name"],
 }
+SONG = 'def sing(voice: str) -> str:\n    """A song."""\n    return f"la {voice}"  # loud\n'
+PICTURE = base64.b64encode(png([[(255, 0, 0), (0, 255, 0)], [(0, 0, 255), (255, 255, 255)]])).decode()
 MARKDOWN = """# A title
 
 Some **bold** words, `code` and a [link](https://example.org/).
@@ -68,6 +98,17 @@ async def answer(turn: AgentTurn) -> str | None:
             await call.diff("/songs/song.txt", old="la\nla\nle\n", new="la\nla\nlu\n")
             allowed = await call.request_permission()
         await turn.say(f"allowed: {allowed}")
+    elif word == "choose":
+        async with turn.tool_call(f"Choose {rest}", kind="other") as call:
+            await call.request_permission(options=CHOICES)
+        await turn.say("chosen")
+    elif word == "patch":
+        async with turn.tool_call("Edit song.py", kind="edit") as call:
+            await call.diff("/songs/song.py", old=SONG, new=SONG.replace("la", "lu"))
+    elif word == "picture":
+        await turn.say("a picture:")
+        async with turn.message() as message:
+            await message.write(v2.ImageContent(data=PICTURE, mime_type="image/png"))
     elif word == "run":
         async with turn.tool_call("Sing", kind="execute") as call:
             script = "print('\\x1b[31mred\\x1b[0m and plain', end='\\r\\n')"

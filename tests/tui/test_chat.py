@@ -89,6 +89,25 @@ async def test_a_question_is_answered_by_its_number_and_the_diff_is_seen_before(
         assert "song.txt" in await stage.shows("Changed files")  # at 100 columns there is room for it
 
 
+async def test_the_keys_of_a_question_mean_the_same_in_whatever_order_the_agent_lists_its_options() -> None:
+    async with scene(version=2) as stage:
+        for key, name in [
+            ("y", "Just this once"),
+            ("n", "Not now"),
+            ("N", "Never"),
+            ("4", "Always this server"),
+        ]:
+            await stage.write(f"choose {key}")
+            screen = await stage.shows("5 n  Not now")
+            assert "1 N  Never" in screen
+            assert "2 a  Always this tool" in screen
+            assert "3 y  Just this once" in screen
+            assert "4    Always this server" in screen
+            await stage.pilot.press(key)
+            await stage.until(lambda name=name: stage.text.count(f"you answered: {name}") == 1)
+            await stage.rests()
+
+
 async def test_a_question_does_not_take_the_keys_from_who_is_writing() -> None:
     async with scene() as stage:
         stage.chat.composer.put("1 more thing")
@@ -352,7 +371,7 @@ async def test_narrow_terminals_have_no_sidebar_and_nothing_is_cut(size: tuple[i
         await stage.write("plan")
         await stage.rests()
         await stage.write("edit")
-        screen = await stage.shows("2  Reject")
+        screen = await stage.shows("2 n  Reject")
         assert "Changed files" not in screen
         assert all(len(line) <= size[0] for line in screen.splitlines())
         await stage.shows("● waiting for your answer")

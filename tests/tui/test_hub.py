@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -38,13 +39,13 @@ async def test_one_session_in_two_terminals_and_a_question_answered_in_one_is_wi
             await ann.shows("with bob")
             await bob.shows("with ann")
             await ann.write("edit")
-            await bob.shows("2  Reject")
-            await ann.shows("2  Reject")
+            await bob.shows("2 n  Reject")
+            await ann.shows("2 n  Reject")
             assert "ann\n" in bob.text  # whose prompt it is
             await bob.pilot.press("1")
             await bob.shows("you answered: Allow")
             screen = await ann.shows("bob answered: Allow")
-            assert "2  Reject" not in screen
+            assert "2 n  Reject" not in screen
             assert not ann.app.asking.open
             await ann.shows("allowed: True")
             await bob.shows("allowed: True")
@@ -59,7 +60,7 @@ async def test_a_form_that_somebody_else_fills_in_is_put_away(hub: Served) -> No
             await ann.shows("Fill in the form")
             await ann.pilot.press("1")
             await ann.shows("Send  ^s")
-            await bob.shows("2  Decline")
+            await bob.shows("2 n  Decline")
             await bob.pilot.press("2")
             await ann.shows("decline: None")
             assert "Send  ^s" not in ann.text
@@ -131,6 +132,59 @@ async def test_the_list_tells_how_sessions_stand(hub: Served) -> None:
             await ann.shows("cancelled")
             await bob.pilot.press("ctrl+l")
             await bob.shows("○ ready")
+
+
+async def test_how_turns_ended_is_shown_again_when_the_session_is_opened_again(hub: Served) -> None:
+    async with terminal(hub, "ann") as ann:
+        await ann.write("hold")
+        await ann.shows("holding")
+        await ann.pilot.press("escape")
+        await ann.shows("· cancelled")
+        await ann.rests()
+        await ann.write("fail")
+        failed = re.search(r"· (the turn failed.*)", await ann.shows("the turn failed"))
+        await ann.rests()
+        await ann.write("say fine")
+        await ann.shows("heard say fine")
+        await ann.write("refuse")
+        await ann.shows("· the agent refused")
+        await ann.rests()
+        session = ann.chat.session
+    assert failed is not None
+    async with terminal(hub, "ann", session=(session.id, session.cwd)) as again:
+        await again.shows("· the agent refused")
+        screen = await again.shows("· cancelled")
+    places = ["▌ hold", "holding", "· cancelled", "▌ fail", failed[1].strip(), "▌ say fine", "heard say fine",
+              "▌ refuse", "· the agent refused"]  # fmt: skip
+    found = [screen.index(each) for each in places]
+    assert found == sorted(found)
+    assert screen.count("· the agent refused") == 1
+
+
+async def test_a_session_is_archived_and_put_back(hub: Served) -> None:
+    async with terminal(hub, "ann") as ann:
+        await ann.write("say something old")
+        await ann.shows("heard say something old")
+        await ann.chat.session.set_title("Archive me")
+        await ann.shows("Archive me")
+        await ann.pilot.press("ctrl+l")
+        await ann.until(lambda: isinstance(ann.app.screen, SessionsScreen))
+        await ann.shows("Archive me")
+        assert shown_titles(ann)[0] == "Archive me"  # the one used last
+        await ann.pilot.press("home", "a")
+        await ann.shows("“Archive me” was archived")
+        await ann.until(lambda: "Archive me" not in shown_titles(ann))
+        await ann.pilot.press("v")
+        await ann.shows("1 archived session")
+        await ann.pilot.press("a")
+        await ann.shows("There are no archived sessions")
+        await ann.pilot.press("escape")
+        await ann.until(lambda: "Archive me" in shown_titles(ann))
+
+
+def shown_titles(stage: Stage) -> list[str]:
+    options = stage.app.screen.query_one(SessionList).options
+    return [str(option.prompt).partition("\n")[0] for option in options]
 
 
 async def test_a_lost_hub_is_told_and_found_again(tmp_path: Path) -> None:

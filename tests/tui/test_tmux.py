@@ -60,7 +60,7 @@ async def test_a_session_driven_by_keys_in_a_real_terminal(tmp_path: Path) -> No
         await terminal.shows("waiting for your answer")
         await check("question", terminal, folder)
         await asyncio.sleep(TOO_SOON)  # a key that comes sooner does not answer
-        await terminal.keys("1")
+        await terminal.keys("y")
         await terminal.shows("allowed: True")
         await terminal.shows("○ ready")
         await terminal.keys("plan", "Enter")
@@ -96,27 +96,47 @@ async def test_without_colours_there_are_none(tmp_path: Path) -> None:
     async with Terminal.of(*command, columns=80, rows=24) as terminal:
         await terminal.shows("○ ready")
         await terminal.keys("edit", "Enter")
-        await terminal.shows("2  Reject")
+        await terminal.shows("2 n  Reject")
         coloured = await terminal.screen(colours=True)
         for red, green, blue in re.findall(r"[34]8;2;(\d+);(\d+);(\d+)", coloured):
             assert red == green == blue
         await terminal.keys("C-q")
 
 
-async def test_without_arguments_the_sessions_of_the_hub_are_listed(tmp_path: Path) -> None:
-    ours = (sys.executable, "-m", "antiphon", "chat", "--data", str(tmp_path))
+async def draws(terminal: Terminal, code: str) -> None:
+    """Wait until something has a colour. A faint background cannot be told from none with few colours."""
+    async with asyncio.timeout(DEADLINE):
+        while True:  # tmux tells nobody that something changed
+            if f"\x1b[{code}m" in await terminal.screen(colours=True):
+                return
+            await asyncio.sleep(0.05)
+
+
+async def test_without_arguments_the_sessions_of_the_hub_are_listed_and_the_selected_one_is_seen(
+    tmp_path: Path,
+) -> None:
+    def ours(term: str, *named: str) -> tuple[str, ...]:
+        clean = ("env", "-u", "COLORTERM", "-u", "NO_COLOR", f"TERM={term}")
+        return (*clean, sys.executable, "-m", "antiphon", "chat", "--data", str(tmp_path), *named)
+
     with served(tmp_path, agent=AGENT) as hub:
-        async with Terminal.of(*ours, columns=80, rows=24) as terminal:
+        async with Terminal.of(*ours("screen-256color"), columns=80, rows=24) as terminal:
             await terminal.shows("There are no sessions yet")
             await terminal.keys("n")
             await terminal.shows("○ ready")
             await terminal.keys("say hello", "Enter")
             await terminal.shows("heard say hello")
+            await terminal.keys("C-l")
+            await terminal.shows("1 session ·")
+            await draws(terminal, "48;5;238")  # of 256 colours, on 233
             await terminal.keys("C-q")
         async with hub.client(version=2) as client:
             (info,) = [info async for info in client.list_sessions()]
-        async with Terminal.of(*ours, info.session_id[:9], columns=80, rows=24) as terminal:
+        async with Terminal.of(*ours("screen", info.session_id[:9]), columns=80, rows=24) as terminal:
             await terminal.shows("heard say hello")
+            await terminal.keys("C-l")
+            await terminal.shows("1 session ·")
+            await draws(terminal, "100")  # of 16 colours, on 40
             await terminal.keys("C-c")
             await terminal.shows("Press Ctrl-C again to quit.")
             await terminal.keys("C-c")

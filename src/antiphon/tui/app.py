@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -15,16 +16,20 @@ from textual.screen import Screen
 from textual.widgets import TextArea
 
 from antiphon.client import Client, ClientSession
-from antiphon.errors import AntiphonError, CallFailed, LinkLost
+from antiphon.errors import AntiphonError
 from antiphon.schema import v2
 from antiphon.tui.history import History
 from antiphon.tui.questions import PendingQuestions
 from antiphon.tui.screens.chat import ChatScreen
 from antiphon.tui.screens.dialogs import Choose
 from antiphon.tui.screens.help import HelpScreen
+from antiphon.tui.screens.navigator import Place
 from antiphon.tui.screens.sessions import SessionsScreen
+from antiphon.tui.screens.trouble import TroubleScreen
 from antiphon.tui.text.palette import first_theme, themes
 from antiphon.tui.text.plain import SafeLines, plain_line
+from antiphon.tui.trouble import Trouble, trouble_of
+from antiphon.tui.unsent import farewell
 
 AGAIN = 2.0
 """Seconds within which a second Ctrl-C quits."""
@@ -32,6 +37,11 @@ COPIED = 100_000
 """Characters that are copied at most. Terminals drop longer texts."""
 
 
+SLOW = 0.4
+"""Seconds after which a session that is being opened is announced."""
+SLOW_SHOWN = 3.0
+OPENING = "Starting the agent…"
+FAILED_TO_OPEN = "The session could not be opened"
 SAFE_LINES = SafeLines()
 
 
@@ -84,13 +94,16 @@ class ChatApp(App[None]):
         self._first = session
         self._new = new
         self._interrupted = -AGAIN
+        self.drafts: dict[str, str] = {}
+        self._left = False
         self._wanted_theme = theme
         asking.on_change = self._questions_changed
 
     # --- start -------------------------------------------------------------------------------------
 
     async def on_mount(self) -> None:
-        for theme in themes():
+        few = self._wanted_theme is None and self.console.color_system != "truecolor"
+        for theme in themes(few_colours=few):
             self.register_theme(theme)
         self.theme = self._wanted_theme or first_theme()
         if self.lists:
@@ -127,8 +140,12 @@ class ChatApp(App[None]):
 
     # --- sessions ----------------------------------------------------------------------------------
 
-    def open_session(self, session_id: str, cwd: str) -> None:
-        self._open(lambda: self.client.load_session(session_id, cwd))
+    def open_session(self, session_id: str, cwd: str, *, title: str = "", place: Place | None = None) -> None:
+        self._open(
+            lambda: self.client.load_session(session_id, cwd),
+            place,
+            what=f"Opening “{title}”…" if title else OPENING,
+        )
 
     def new_session(self) -> None:
         agents = self.client.agents
@@ -169,32 +186,74 @@ class ChatApp(App[None]):
             self.notify("This agent does not list sessions.", markup=False)
 
     async def _back(self) -> None:
+        if self.chat is not None and self.chat.sending.pending.shown:
+            self.notify("What was not sent is in the prompt when you open that session again.", markup=False)
         while len(self.screen_stack) > (2 if self.lists else 1):
             await self.pop_screen()
 
-    def _open(self, opening: Callable[[], Awaitable[ClientSession]]) -> None:
+    def _open(
+        self,
+        opening: Callable[[], Awaitable[ClientSession]],
+        place: Place | None = None,
+        *,
+        what: str = OPENING,
+    ) -> None:
+        """Open a session in a task, and show it, at a place if one is given. `what` is shown meanwhile."""
+
         async def work() -> None:
+            waiting = self.set_timer(SLOW, lambda: self.notify(what, timeout=SLOW_SHOWN, markup=False))
             try:
                 session = await opening()
             except AntiphonError as error:
-                self.complain(error)
+                trouble = self.trouble_of(error)
                 if not self.lists and self.chat is None:
-                    self.exit(message=plain_line(_words(error)), return_code=1)
+                    self.exit(message=Text(trouble.text(FAILED_TO_OPEN)), return_code=1)
+                else:
+                    await self.push_screen(TroubleScreen(FAILED_TO_OPEN, trouble, self.copy))
                 return
+            finally:
+                waiting.stop()
             await self._back()
-            await self.push_screen(ChatScreen(session, self.asking, self._history, self))
+            screen = ChatScreen(session, self.asking, self._history, self)
+            await self.push_screen(screen)
+            if place is not None:
+                screen.call_after_refresh(screen.transcript.reveal, place.key, place.words)
 
         self.run_worker(work(), exclusive=True, group="opening")
 
     # --- actions -----------------------------------------------------------------------------------
 
+    def trouble_of(self, error: AntiphonError) -> Trouble:
+        return trouble_of(error, self.client)
+
     def complain(self, error: AntiphonError) -> None:
-        self.notify(plain_line(_words(error), limit=600), severity="error", markup=False)
+        trouble = self.trouble_of(error)
+        if trouble.details or trouble.stderr or trouble.advice:
+            self.push_screen(TroubleScreen("That did not work", trouble, self.copy))
+        else:
+            self.notify(trouble.message, severity="error", markup=False)
 
     def copy(self, text: str) -> None:
         self.copy_to_clipboard(text[:COPIED])
         part = f" (the first {COPIED:,} characters)" if len(text) > COPIED else ""
         self.notify(f"Copied{part}", timeout=2, markup=False)
+
+    def exit(self, result: None = None, return_code: int = 0, message: Any = None) -> None:
+        """Quit. What was written and not sent goes into the history, and the user is told."""
+        words = None if self._left else self._farewell()
+        self._left = True
+        super().exit(result, return_code, message or (None if words is None else Text(words)))
+
+    def _farewell(self) -> str | None:
+        chat = self.chat
+        if chat is not None:
+            unsent = [*self.drafts.values(), *chat.unsent]
+            unconfirmed = [each.text for each in chat.sending.pending.entries if each.sending is not None]
+        else:
+            unsent, unconfirmed = list(self.drafts.values()), []
+        self.drafts.clear()
+        lost = [text for text in (*unsent, *unconfirmed) if not self._history.keep(text)]
+        return farewell(len(unsent), len(unconfirmed), lost)
 
     def action_interrupt(self) -> None:
         selected = self.screen.get_selected_text()
@@ -238,9 +297,3 @@ class ChatApp(App[None]):
                 "Fork", "Continue in a copy of this session", lambda: self.fork_open(chat.session)
             )
         yield SystemCommand("Quit", "Quit; a hub keeps the session", self.exit)
-
-
-def _words(error: AntiphonError) -> str:
-    if isinstance(error, CallFailed):
-        return error.error.message
-    return f"disconnected: {error.reason}" if isinstance(error, LinkLost) else str(error)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,5 +67,21 @@ async def run_chat(chat: Chat) -> int:
             new=chat.new,
             history=chat.history,
         )
-        await app.run_async()
+        with _quits_on_hangup(app):
+            await app.run_async()
     return app.return_code or 0
+
+
+@contextmanager
+def _quits_on_hangup(app: ChatApp) -> Iterator[None]:
+    """Quit as by key when the terminal is closed, so that nothing that was typed is lost."""
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGHUP, app.exit)
+    except (AttributeError, NotImplementedError, RuntimeError):  # not on this platform, or in a thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)

@@ -28,6 +28,12 @@ class History:
         self._at = len(self._prompts)
         self._draft = ""
 
+    def keep(self, text: str) -> bool:
+        """Store a text that was not sent, however long, as the latest prompt. Return whether it is stored."""
+        self._prompts.append(text)
+        self._at = len(self._prompts)
+        return self._keep(text)
+
     def previous(self, draft: str) -> str | None:
         """Return the prompt before. The first call stores the draft."""
         if self._at == 0:
@@ -43,9 +49,9 @@ class History:
         self._at += 1
         return self._draft if self._at == len(self._prompts) else self._prompts[self._at]
 
-    def _keep(self, prompt: str) -> None:
+    def _keep(self, prompt: str) -> bool:
         if self._path is None:
-            return
+            return False
         line = json.dumps(prompt) + "\n"
         with contextlib.suppress(OSError, NotPrivate):  # without a writable folder there is no history
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -58,6 +64,8 @@ class History:
                 new.touch(mode=0o600)
                 new.write_text(kept, encoding="utf-8")
                 new.replace(self._path)
+            return True
+        return False
 
 
 def _read(path: Path) -> list[str]:

@@ -12,6 +12,7 @@ from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.antiphon.prompts import QueueEntry
 from antiphon.schema.antiphon.readers import read_update
+from antiphon.tui.pending_prompts import PendingPrompt, PendingPrompts
 from antiphon.tui.text.plain import plain_line
 
 
@@ -23,6 +24,8 @@ class QueuedEntry:
     text: str
     sender: str = ""
     """The name of the client that sent it, "" for this client."""
+    pending: str = ""
+    """Why the agent does not have it yet, "" for a prompt in its queue."""
 
 
 class AgentQueue:
@@ -102,21 +105,37 @@ def _text(content: Any) -> str:
     return "".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))
 
 
+TOO_LATE = "The agent already has this prompt, so it was not changed."
+
+
 class PromptSender:
     """Sends prompts. Methods return a message for the user, or `None`."""
 
     def __init__(self, session: ClientSession) -> None:
         self._session = session
         self._local = None if session.queue.available else LocalQueue()
-        self.queue = self._local or AgentQueue(session)
+        self._queue = self._local or AgentQueue(session)
+        self.pending = PendingPrompts(
+            session.client.link, self._send, idle=lambda: session.state is TurnState.IDLE
+        )
         self.paused = False
         """Whether the queue waits until a client resumes it."""
 
     @property
     def entries(self) -> list[QueuedEntry]:
-        return self.queue.entries
+        """The queued prompts, then those that the agent has not confirmed."""
+        pending = (QueuedEntry(each.id, each.text, pending=_why(each)) for each in self.pending.shown)
+        return [*self._queue.entries, *pending]
+
+    @property
+    def queued(self) -> int:
+        return len(self._queue.entries)
 
     async def send(self, text: str, delivery: str) -> str | None:
+        """Send a prompt once the link is there."""
+        return await self.pending.deliver(text, delivery)
+
+    async def _send(self, text: str, delivery: str) -> str | None:
         session = self._session
         if session.state is TurnState.IDLE:
             await session.prompt(text)
@@ -126,10 +145,10 @@ class PromptSender:
         if delivery in ("steer", "interrupt", "agent") and delivery in session.abilities.delivery:
             await session.prompt(text, delivery=delivery)
             return None
-        await self.queue.add(text)
+        await self._queue.add(text)
         if delivery == "interrupt":
             if self._local is not None:
-                await self._local.move(self.entries[-1].id, -len(self.entries))
+                await self._local.move(self._local.entries[-1].id, -len(self._local.entries))
             await session.cancel()
             await self.resume()
             return None
@@ -142,11 +161,31 @@ class PromptSender:
             await self._session.prompt(text)
 
     async def edit(self, id: str, text: str) -> str | None:
-        if all(entry.id != id for entry in self.entries):
-            return "The agent already has this prompt, so it was not changed."
-        await self.queue.edit(id, text)
+        pending = self.pending.find(id)
+        if pending is not None:
+            if pending.sending is not None:
+                return TOO_LATE
+            pending.text = text
+            return None
+        if all(entry.id != id for entry in self._queue.entries):
+            return TOO_LATE
+        await self._queue.edit(id, text)
         return None
+
+    async def move(self, id: str, by: int) -> None:
+        if self.pending.find(id) is not None:
+            self.pending.move(id, by)
+        else:
+            await self._queue.move(id, by)
+
+    async def withdraw(self, id: str) -> None:
+        if not self.pending.withdraw(id):
+            await self._queue.withdraw(id)
 
     async def resume(self) -> None:
         if self._local is None:
             await self._session.queue.resume()
+
+
+def _why(pending: PendingPrompt) -> str:
+    return "not sent yet" if pending.sending is None else "not confirmed yet"

@@ -17,12 +17,14 @@ from antiphon.engine import TurnState
 from antiphon.errors import AntiphonError
 from antiphon.schema import Unknown, v2
 from antiphon.schema.antiphon.messages import QuestionUpdate
+from antiphon.transcripts import unanswered_text
 from antiphon.tui.history import History
 from antiphon.tui.prompts import PromptSender
 from antiphon.tui.questions import PendingQuestion, PendingQuestions
 from antiphon.tui.screens.dialogs import AskLine, choose_option
 from antiphon.tui.screens.form import FormScreen
 from antiphon.tui.screens.navigator import Navigator
+from antiphon.tui.story.endings import past_turns
 from antiphon.tui.story.story import Story
 from antiphon.tui.text.plain import plain_line
 from antiphon.tui.widgets.composer import CommandsPopup, Composer
@@ -88,6 +90,7 @@ class ChatScreen(Screen[None]):
         self._sidebar = Sidebar(session)
         self._search = SearchBar(self.transcript)
         self._status = StatusLine()
+        self.sending.pending.on_change = self.refresh_soon
 
     def compose(self) -> ComposeResult:
         yield self._header
@@ -105,16 +108,35 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.composer.focus()
+        self.composer.put(self._navigator.drafts.pop(self.session.id, ""))
         self.run_worker(self._follow())
-        self.set_interval(1.0, self.refresh_status)
+        self.run_worker(self.sending.pending.run())
+        self.run_worker(self._recall_endings())
+        self.set_interval(1.0, self._each_second)
         self.questions_changed()
         self._refresh()
 
     def on_unmount(self) -> None:
+        unsent = self.unsent
+        if unsent:
+            self._navigator.drafts[self.session.id] = "\n\n".join(unsent)
         if self.session.client.find(self.session.id) is self.session and self.session.client.lost is None:
             self.session.client.leave_session(self.session)
 
+    @property
+    def unsent(self) -> list[str]:
+        """What the user wrote and the agent does not have: prompts that wait for the link, and the draft."""
+        waiting = [each.text for each in self.sending.pending.entries if each.sending is None]
+        draft = self.composer.text.strip()
+        return [*waiting, draft] if draft else waiting
+
     # --- events ------------------------------------------------------------------------------------
+
+    async def _recall_endings(self) -> None:
+        """Show how the turns ended that ended before the session was opened here."""
+        turns = await past_turns(self.session)
+        if self._story.recall(turns):
+            self.transcript.inserted()
 
     async def _follow(self) -> None:
         taken = 0
@@ -159,14 +181,31 @@ class ChatScreen(Screen[None]):
             self._working = not self._working
             self.refresh_bindings()
 
+    def _each_second(self) -> None:
+        if self.sending.pending.entries:
+            self.refresh_soon()  # a prompt may have been pending long enough to be shown
+        self.refresh_status()
+
     def refresh_status(self) -> None:
         asked = len(self._asking.of(self.session))
         editing = self.composer.editing
         notes = ["editing a queued prompt: Esc cancels"] if editing else []
-        if self.sending.paused and self.sending.entries:
+        if self.sending.paused and self.sending.queued:
             notes.append("queue paused: send a prompt, or press r in the queue")
-        waiting = len(self.sending.entries)
-        self._status.show(self.session, waiting=waiting, asked=asked, note=" · ".join(notes))
+        pending = self.sending.pending
+        if pending.shown:
+            notes.append(
+                f"{len(pending.shown)} not sent yet"
+                if not self.session.client.link.up
+                else f"{len(pending.shown)} not confirmed yet"
+            )
+        self._status.show(
+            self.session,
+            waiting=self.sending.queued,
+            asked=asked,
+            silence=pending.silence,
+            note=" · ".join(notes),
+        )
 
     def on_resize(self) -> None:
         self._sidebar.keep_up()
@@ -189,7 +228,7 @@ class ChatScreen(Screen[None]):
     def _sent(self, sent: Composer.Sent) -> None:
         self.transcript.action_end()
         if sent.edited is not None:
-            self._start(self.sending.edit(sent.edited.id, sent.text))
+            self._start(self.sending.edit(sent.edited.id, sent.text), unsent=sent.text)
         else:
             self._start(self.sending.send(sent.text, sent.delivery), unsent=sent.text)
 
@@ -204,11 +243,11 @@ class ChatScreen(Screen[None]):
             self.composer.edit_queued(entry)
             self.refresh_status()
         elif wanted.what == "withdraw":
-            self._start(self.sending.queue.withdraw(entry.id))
+            self._start(self.sending.withdraw(entry.id))
         elif wanted.what == "resume":
             self._start(self.sending.resume())
         else:
-            self._start(self.sending.queue.move(entry.id, wanted.by))
+            self._start(self.sending.move(entry.id, wanted.by))
 
     def _start(self, work: Awaitable[object], *, unsent: str = "") -> None:
         """Run work in a task. Show its message or its error, and give back a prompt that was not accepted."""
@@ -217,9 +256,12 @@ class ChatScreen(Screen[None]):
             try:
                 message = await work
             except AntiphonError as error:
-                self._navigator.complain(error)
-                if unsent and not self.composer.text:
-                    self.composer.put(unsent)
+                trouble = self._navigator.trouble_of(error)
+                if unsent:
+                    self.note(trouble.text("The prompt was not accepted"), tone="bad")
+                    self.composer.give_back(unsent)
+                else:
+                    self._navigator.complain(error)
             else:
                 if isinstance(message, str):
                     self.notify(message, markup=False)
@@ -341,7 +383,7 @@ class QuestionController:
     def note_end(self, news: QuestionUpdate) -> None:
         """Note how a question ended, also if another client answered it."""
         if news.state == "expired":
-            self._screen.note("the question expired without an answer", tone="wait")
+            self._screen.note(f"the question was {unanswered_text(news.cause)}", tone="wait")
         elif news.state == "answered":
             mine = news.by is not None and news.by.client_id == self._session.client.who.client_id
             who = (

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from antiphon.client import ClientSession
 from antiphon.errors import AntiphonError
 from antiphon.schema import v2
+from antiphon.tui.trouble import Trouble
+
+
+class Place(NamedTuple):
+    """A place in a session: the key of an entry of its story, and words to mark there."""
+
+    key: str
+    words: str
 
 
 class Navigator(Protocol):
+    drafts: dict[str, str]
+    """What was written to sessions that are not on the screen, and not sent, by session id."""
+
     @property
     def lists(self) -> bool:
         """Whether the agent lists sessions that can be opened."""
         ...
 
-    def open_session(self, session_id: str, cwd: str) -> None: ...
+    def open_session(self, session_id: str, cwd: str, *, title: str = "", place: Place | None = None) -> None:
+        """Show a session, at its end or at a place. `title` is shown while that takes time."""
+        ...
 
     def new_session(self) -> None: ...
 
@@ -28,6 +41,10 @@ class Navigator(Protocol):
         ...
 
     def show_sessions(self) -> None: ...
+
+    def trouble_of(self, error: AntiphonError) -> Trouble:
+        """Return what an error says, and what to do about it."""
+        ...
 
     def complain(self, error: AntiphonError) -> None:
         """Show an error to the user."""

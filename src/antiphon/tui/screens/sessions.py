@@ -21,12 +21,16 @@ from antiphon.schema.antiphon.hub import SessionInfoMeta
 from antiphon.schema.antiphon.readers import read_meta
 from antiphon.tui.screens.dialogs import AskLine, Confirm
 from antiphon.tui.screens.navigator import Navigator
+from antiphon.tui.screens.search import SearchScreen
 from antiphon.tui.text.plain import plain_line
 from antiphon.tui.widgets.key_bar import KeyBar
+from antiphon.tui.widgets.status import UNTITLED
 
 EVERY = 1.5
 """Seconds between two requests for the list."""
 MOST = 1_000
+NONE = "There are no sessions yet. Press n to start one."
+NONE_ARCHIVED = "There are no archived sessions. Press v to see the others."
 STATES = {
     "running": ("● working", "$accent"),
     "requires_action": ("● waiting for an answer", "$warning"),
@@ -58,8 +62,11 @@ class SessionsScreen(Screen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n,ctrl+n", "new", "New"),
+        Binding("slash,ctrl+f", "search", "Search"),
         Binding("r", "rename", "Rename"),
         Binding("f", "fork", "Fork"),
+        Binding("a", "archive", "Archive"),
+        Binding("v", "view", "Archived", show=False),
         Binding("d,delete", "delete", "Delete"),
         Binding("escape", "back", "Back"),
         Binding("q", "app.quit", "Quit", show=False),
@@ -73,8 +80,10 @@ class SessionsScreen(Screen[None]):
         self._navigator = navigator
         self._infos: list[v2.SessionInfo] = []
         self._shown: list[str] = []
+        self._archived = False
+        """Whether the list shows the archived sessions."""
         self._head = Static("", id="head", markup=False)
-        self._none = Static("There are no sessions yet. Press n to start one.", id="none", markup=False)
+        self._none = Static(NONE, id="none", markup=False)
         self._list = SessionList(markup=False)
 
     def compose(self) -> ComposeResult:
@@ -101,18 +110,26 @@ class SessionsScreen(Screen[None]):
 
     async def look(self) -> None:
         """Request the list, and show it."""
+        archived = self._archived
         infos = []
-        async for info in self._client.list_sessions():
+        async for info in self._client.list_sessions(archived="only" if archived else None):
             infos.append(info)
             if len(infos) >= MOST:
                 break
+        if archived is not self._archived:
+            return  # the user chose the other list meanwhile
+        infos.sort(key=_used, reverse=True)
         lines = [_lines(info) for info in infos]
         plain = [line.plain for line in lines]
         head = Content.assemble(
             ("Antiphon", "bold $accent"),
-            (f"   {_count(len(infos))} · {plain_line(self._place, limit=120)}", "$foreground 70%"),
+            (
+                f"   {_count(len(infos), archived=archived)} · {plain_line(self._place, limit=120)}",
+                "$foreground 70%",
+            ),
         )
         self._head.update(head)
+        self._none.update(NONE_ARCHIVED if archived else NONE)
         self._none.display = not infos
         if plain == self._shown or not self.is_attached:
             return
@@ -126,6 +143,7 @@ class SessionsScreen(Screen[None]):
             here = None if pointed is None else pointed.session_id
             options.highlighted = ids.index(here) if here in ids else 0
         options.focus()
+        self.refresh_bindings()
 
     def _pointed(self) -> v2.SessionInfo | None:
         at = self._list.highlighted
@@ -137,12 +155,49 @@ class SessionsScreen(Screen[None]):
     def action_open(self) -> None:
         info = self._pointed()
         if info is not None:
-            self._navigator.open_session(info.session_id, info.cwd)
+            self._navigator.open_session(info.session_id, info.cwd, title=_title(info))
 
     def action_new(self) -> None:
         self._navigator.new_session()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Hide what the agent does not offer."""
+        abilities = self._client.abilities
+        offered = {
+            "archive": abilities.archive,
+            "view": abilities.archive,
+            "rename": abilities.title,
+            "delete": abilities.delete,
+            "fork": abilities.fork,
+        }
+        return offered.get(action, True)
+
+    def action_archive(self) -> None:
+        """Archive the session, or put an archived one back."""
+        info = self._pointed()
+        if info is None:
+            return
+        if self._archived:
+            self._do(self._client.unarchive(info.session_id), done=f"“{_title(info)}” is in the list again")
+        else:
+            done = f"“{_title(info)}” was archived; v shows archived sessions"
+            self._do(self._client.archive(info.session_id), done=done)
+
+    def action_view(self) -> None:
+        """Change between the usual list and the archived sessions."""
+        self._archived = not self._archived
+        self.run_worker(self._look_again())
+
+    def action_search(self) -> None:
+        if self._client.abilities.ours.search_sessions is None:
+            self.notify("This agent does not search sessions.", markup=False)
+        else:
+            self.app.push_screen(SearchScreen(self._client, self._navigator))
+
     def action_back(self) -> None:
+        if self._archived:
+            self.action_view()
+            return
         if len(self.app.screen_stack) > 2:
             self.app.pop_screen()
 
@@ -166,7 +221,7 @@ class SessionsScreen(Screen[None]):
             if yes:
                 self._do(self._client.delete_session(info.session_id))
 
-        title = plain_line(info.title or info.session_id, limit=80)
+        title = _title(info)
         about = "This deletes the whole conversation, for all users. It cannot be undone."
         self.app.push_screen(Confirm(f"Delete “{title}”?", about, yes="Delete"), confirmed)
 
@@ -175,19 +230,35 @@ class SessionsScreen(Screen[None]):
         if info is not None:
             self._navigator.fork_session(info)
 
-    def _do(self, work: Any) -> None:
-        async def done() -> None:
+    def _do(self, work: Any, *, done: str = "") -> None:
+        """Run work in a task. Show its error, or that it is `done`."""
+
+        async def run() -> None:
             try:
                 await work
             except AntiphonError as error:
                 self._navigator.complain(error)
+            else:
+                if done:
+                    self.notify(done, markup=False)
             await self._look_again()
 
-        self.run_worker(done())
+        self.run_worker(run())
 
 
-def _count(sessions: int) -> str:
-    return "1 session" if sessions == 1 else f"{sessions:,} sessions"
+def _count(sessions: int, *, archived: bool) -> str:
+    what = "archived session" if archived else "session"
+    return f"1 {what}" if sessions == 1 else f"{sessions:,} {what}s"
+
+
+def _title(info: v2.SessionInfo) -> str:
+    return plain_line(info.title or UNTITLED, limit=160)
+
+
+def _used(info: v2.SessionInfo) -> float:
+    """Return when a session was last used, for sorting; 0 if that is not known."""
+    then = _time(info.updated_at)
+    return 0.0 if then is None else then.timestamp()
 
 
 def _lines(info: v2.SessionInfo) -> Content:
@@ -202,20 +273,25 @@ def _lines(info: v2.SessionInfo) -> Content:
         plain_line(info.cwd, limit=80),
     ]
     return Content.assemble(
-        (plain_line(info.title or "Untitled", limit=160), "bold"),
+        (_title(info), "bold"),
         "\n",
         (words, style),
         ("   " + " · ".join(part for part in about if part), "$foreground 60%"),
     )
 
 
-def _ago(at: str | None) -> str:
+def _time(at: str | None) -> datetime | None:
     try:
         then = datetime.fromisoformat(at or "")
     except ValueError:
+        return None
+    return then.replace(tzinfo=UTC) if then.tzinfo is None else then
+
+
+def _ago(at: str | None) -> str:
+    then = _time(at)
+    if then is None:
         return ""
-    if then.tzinfo is None:
-        then = then.replace(tzinfo=UTC)
     minutes = int((datetime.now(UTC) - then).total_seconds()) // 60
     if minutes < 1:
         return "just now"

@@ -15,6 +15,7 @@ from antiphon.engine import Message, MessageType, Plan
 from antiphon.transcripts import DELETED, annotation_lines, content_text, plan_entries
 from antiphon.tui.text.markdown import MarkdownText, Page
 from antiphon.tui.text.palette import Palette
+from antiphon.tui.text.pictures import picture_lines
 from antiphon.tui.text.plain import plain, plain_line
 
 
@@ -80,6 +81,8 @@ class MessageEntry(Entry):
         soft = page.palette.soft
         deleted = self.message.deleted
         lines = page.text(DELETED, f"italic {soft}") if deleted else self._read().lines(page)
+        if not deleted:
+            lines = [*lines, *picture_lines(self.message.content, page)]
         given = annotation_lines(self.message)
         return [*lines, *(strip for line in given for strip in page.text(plain_line(line, limit=4200), soft))]
 

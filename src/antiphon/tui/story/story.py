@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from antiphon.client import ClientSession, SessionEvent
-from antiphon.engine import ANNOTATION_UPDATES, TYPE_OF, Compaction, Message, MessageType, Plan, ToolCall
+from antiphon.engine import (
+    ANNOTATION_UPDATES,
+    TYPE_OF,
+    Compaction,
+    Message,
+    MessageType,
+    Plan,
+    ToolCall,
+    TurnState,
+)
 from antiphon.schema import Unknown, v2
-from antiphon.transcripts import call_title, content_text, ending_text, notice_text
+from antiphon.transcripts import call_title, content_text, notice_text
+from antiphon.tui.story.endings import PastTurn, ending_of, places
 from antiphon.tui.story.entries import Entry, MessageEntry, NoteEntry, PlanEntry, ThoughtEntry
 from antiphon.tui.story.tool_calls import CallEntry
 from antiphon.tui.text.plain import plain_line
@@ -30,6 +40,20 @@ class Story:
             if isinstance(item, SHOWN):
                 self._items[item.key] = item
                 self._add(item.key)
+        self._replayed = len(self.keys)
+        latest = session.fold.turns.latest
+        self._open = session.state is not TurnState.IDLE
+        self._closed = False
+        """Whether the end of the last turn was part of the replay."""
+        if self.keys and not self._open and isinstance(latest, v2.StateUpdate):
+            self._closed = any(True for _ in self._ended(latest))
+
+    def recall(self, turns: Sequence[PastTurn]) -> bool:
+        """Add notes about how earlier turns ended. Return whether there are any."""
+        found = places(self.keys, turns, before=self._replayed, open=self._open, closed=self._closed)
+        for at, ending in reversed(found):
+            self.keys.insert(at, self._make_note(*ending))
+        return bool(found)
 
     def take(self, event: SessionEvent) -> Iterable[str]:
         """Yield the keys of the entries that an event has changed."""
@@ -59,18 +83,20 @@ class Story:
 
     def note(self, words: str, *, tone: str = "soft") -> str:
         """Add a note at the end, and return its key."""
+        key = self._make_note(words, tone)
+        self.keys.append(key)
+        return key
+
+    def _make_note(self, words: str, tone: str) -> str:
         key = f"note/{len(self._notes)}"
         self._notes[key] = NoteEntry(key, words, tone=tone)
-        return self._add(key)
+        self._known.add(key)
+        return key
 
     def _ended(self, state: v2.StateUpdate) -> Iterable[str]:
-        reason = None if state.stop_reason is None else str(state.stop_reason)
-        if reason in (None, "end_turn"):
-            return
-        words = plain_line(ending_text(reason))
-        if state.error is not None and state.error.message:
-            words += f": {plain_line(state.error.message)}"
-        yield self.note(words, tone="bad" if reason == "error" else "wait")
+        ending = ending_of(state)
+        if ending is not None:
+            yield self.note(ending.words, tone=ending.tone)
 
     def _add(self, key: str) -> str:
         if key not in self._known:

@@ -26,6 +26,7 @@ from antiphon.transcripts import (
 from antiphon.tui.story.entries import Entry, indented
 from antiphon.tui.text.markdown import Page
 from antiphon.tui.text.patches import patch_lines
+from antiphon.tui.text.pictures import picture_lines
 from antiphon.tui.text.plain import plain_line, plain_output
 from antiphon.tui.text.terminal_colours import coloured
 
@@ -112,7 +113,7 @@ class CallEntry(Entry):
             else:
                 text.append(part)
         if text and not quiet:
-            yield lambda page: self._written(text, page)
+            yield lambda page: [*self._written(text, page), *picture_lines(text, page)]
         yield from shown
 
     def _written(self, blocks: list[object], page: Page) -> list[Strip]:

@@ -81,11 +81,19 @@ LIGHT = Palette(
     keyword="#7a3e9d",
     name="#1f5fa8",
 )
+SELECTED_DARK, SELECTED_LIGHT = "#4a4a4a", "#b2b2b2"
+"""The selected row where there are few colours: of 16 colours they become the two greys."""
 OURS = {"antiphon-dark": DARK, "antiphon-light": LIGHT}
 
 
-def themes() -> list[Theme]:
-    return [_theme(name, palette, dark=palette is DARK) for name, palette in OURS.items()]
+def themes(*, few_colours: bool = False) -> list[Theme]:
+    """Return our themes. `few_colours`: the terminal cannot show the tint of the selected row, which gets a
+    grey that every terminal can tell from the rest."""
+    made = [_theme(name, palette, dark=palette is DARK) for name, palette in OURS.items()]
+    if few_colours:
+        for theme in made:
+            theme.variables |= {"block-cursor-background": SELECTED_DARK if theme.dark else SELECTED_LIGHT}
+    return made
 
 
 def first_theme() -> str:

@@ -28,7 +28,10 @@ class CommandsPopup(OptionList, can_focus=False):
         text-wrap: nowrap; text-overflow: ellipsis;
         display: none; height: auto; max-height: 8; padding: 0 1; margin: 0 1;
         border: none; background: $panel; scrollbar-size-vertical: 1;
-        & > .option-list--option-highlighted { background: $block-cursor-background; }
+        & > .option-list--option-highlighted {
+            color: $block-cursor-foreground; background: $block-cursor-background;
+            text-style: $block-cursor-text-style;
+        }
     }
     """
 
@@ -136,6 +139,10 @@ class Composer(TextArea):
         """Set the text, with the cursor at its end."""
         self.text = text
         self.move_cursor(self.document.end)
+
+    def give_back(self, text: str) -> None:
+        """Add a prompt that was not sent to what was written since."""
+        self.put(f"{self.text.rstrip()}\n\n{text}" if self.text.strip() else text)
 
     def edit_queued(self, entry: QueuedEntry) -> None:
         self._edit(entry)

@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -17,6 +16,7 @@ from textual.widgets.option_list import Option
 
 from antiphon.client import Elicitation, Permission
 from antiphon.schema import v2
+from antiphon.transcripts import option_for, option_keys
 from antiphon.tui.questions import PendingQuestion
 from antiphon.tui.text.plain import plain, plain_line
 
@@ -42,6 +42,10 @@ class QuestionCard(Vertical):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer('y')", "Yes"),
+        Binding("a", "answer('a')", "Always"),
+        Binding("n", "answer('n')", "No"),
+        Binding("N", "answer('N')", "Never", show=False),
         Binding("1", "choose(1)", "Choose", key_display="1…9"),
         Binding("pageup", "scroll_about(-1)", "Page up", show=False),
         Binding("pagedown", "scroll_about(1)", "Page down", show=False),
@@ -89,11 +93,12 @@ class QuestionCard(Vertical):
     def _fill(self, asked: Permission | Elicitation) -> None:
         if isinstance(asked, Permission):
             self._choices = list(asked.options)
-            lines = [_option(number, option) for number, option in enumerate(asked.options, 1)]
+            keys = option_keys(asked.options)
+            lines = [_option(at + 1, keys[at], option) for at, option in enumerate(asked.options)]
         else:
             self._choices = ["agree" if asked.url is not None else "fill", "decline"]
             first = "I agree to visit this address" if asked.url is not None else "Fill in the form"
-            lines = [_line(1, first, "$success"), _line(2, "Decline", "$error")]
+            lines = [_line(1, "y", first, "$success"), _line(2, "n", "Decline", "$error")]
         self._options.clear_options()
         self._options.add_options([Option(line) for line in lines])
         self._options.highlighted = 0 if lines else None
@@ -122,13 +127,24 @@ class QuestionCard(Vertical):
         event.stop()
         self.action_choose(event.option_index + 1)
 
-    def on_key(self, event: events.Key) -> None:
+    def action_answer(self, key: str) -> None:
+        choice = self._choice(key)
+        at = next((at for at, each in enumerate(self._choices) if each is choice), None)
+        if at is not None:
+            self.action_choose(at + 1)
+
+    def _choice(self, key: str) -> v2.PermissionOption | str | None:
+        """Return what a key chooses, `None` if nothing like it is offered."""
         asked = None if self.pending is None else self.pending.asked
-        if event.key in ("y", "n") and isinstance(asked, Permission):
-            event.stop()
-            wanted = asked.allow() if event.key == "y" else asked.reject()
-            if wanted is not None:
-                self.action_choose(self._choices.index(wanted) + 1)
+        if isinstance(asked, Permission):
+            return option_for(key, asked.options)
+        if asked is None or key not in ("y", "n"):
+            return None
+        return self._choices[0 if key == "y" else 1]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Hide the keys of answers that are not offered."""
+        return action != "answer" or self._choice(str(parameters[0])) is not None
 
 
 def _permission(asked: Permission) -> Content:
@@ -157,10 +173,10 @@ def _whole(text: str) -> str:
     return shown if more <= 0 else f"{shown}\n⋮ {more:,} more characters are not shown: better decline"
 
 
-def _option(number: int, option: v2.PermissionOption) -> Content:
+def _option(number: int, key: str, option: v2.PermissionOption) -> Content:
     allows = str(option.kind).startswith("allow")
-    return _line(number, plain_line(option.name, limit=200), "$success" if allows else "$error")
+    return _line(number, key, plain_line(option.name, limit=200), "$success" if allows else "$error")
 
 
-def _line(number: int, words: str, style: str) -> Content:
-    return Content.assemble((f"{number}  ", "bold $foreground 60%"), (words, style))
+def _line(number: int, key: str, words: str, style: str) -> Content:
+    return Content.assemble((f"{number} ", "$foreground 60%"), (f"{key:1}  ", "bold $accent"), (words, style))

@@ -1,4 +1,4 @@
-"""The panel with the queued prompts, which can be edited, moved and withdrawn."""
+"""The panel with queued and pending prompts, which can be edited, moved and withdrawn."""
 
 from __future__ import annotations
 
@@ -75,6 +75,8 @@ class QueuePanel(OptionList):
 
 
 def _line(number: int, entry: QueuedEntry) -> Content:
+    if entry.pending:
+        return Content.assemble((f"{entry.pending}  ", "$warning"), plain_line(entry.text, limit=200))
     return Content.assemble(
         (f"{number} queued  ", "$accent"),
         (f"{entry.sender}: " if entry.sender else "", "$warning"),

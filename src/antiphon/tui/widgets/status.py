@@ -16,6 +16,7 @@ from antiphon.transcripts import context_text, option_value
 from antiphon.tui.text.plain import plain_line
 
 WAITING = "● waiting for your answer"
+UNTITLED = "Untitled"
 
 
 class SessionHeader(Static):
@@ -32,7 +33,7 @@ class SessionHeader(Static):
         agent = plain_line(session.agent_name, limit=60)
         self.update(
             Content.assemble(
-                (plain_line(session.title or "New session", limit=120), "bold"),
+                (plain_line(session.title or UNTITLED, limit=120), "bold"),
                 ("   " + " · ".join(part for part in (agent, _home(session.cwd)) if part), "$foreground 60%"),
             )
         )
@@ -53,8 +54,11 @@ class StatusLine(Static):
         super().__init__("", markup=False, **named)
         self._since: float | None = None
 
-    def show(self, session: ClientSession, *, waiting: int, asked: int, note: str = "") -> None:
-        parts = [_link(session.client.link) or self._state(session, asked)]
+    def show(
+        self, session: ClientSession, *, waiting: int, asked: int, silence: float = 0.0, note: str = ""
+    ) -> None:
+        """`silence`: seconds for which a prompt has had no answer, 0 if none waits that long."""
+        parts = [_link(session.client.link) or _silent(silence) or self._state(session, asked)]
         if waiting:
             parts.append(Content(f"{waiting} queued"))
         if mode := _mode(session):
@@ -89,6 +93,10 @@ def _link(link: Link) -> Content | None:
     if link.state is LinkState.GONE:
         return Content.styled(f"● disconnected: {plain_line(link.reason, limit=80)}", "$error")
     return None
+
+
+def _silent(seconds: float) -> Content | None:
+    return Content.styled(f"● no answer for {int(seconds)} s", "$warning") if seconds else None
 
 
 def _mode(session: ClientSession) -> str:

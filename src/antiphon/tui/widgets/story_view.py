@@ -75,6 +75,16 @@ class StoryView(ScrollView):
         if self.window.take(keys):
             self._soon()
 
+    def inserted(self) -> None:
+        """Lay out the window anew, because the story has new entries before its end."""
+        if self._follow or not self.window.entries:
+            self.window.show_end()
+            self._soon()
+            return
+        first = self.story.keys.index(self.window.entries[0].key)
+        last = self.story.keys.index(self.window.entries[-1].key)
+        self._keep_seen(first, last + 1)
+
     def _soon(self) -> None:
         self._dirty = True
         if not self._scheduled and self.is_mounted:

@@ -201,6 +201,14 @@ class Transcript(StoryView, can_focus=True):
         self.refresh()
         return len(self._matches.places)
 
+    def reveal(self, key: str, words: str) -> None:
+        """Move the cursor to an entry, and mark words in it and in all others."""
+        if key in self.story.keys:
+            self._matches.look_for(words)
+            self.needle = self._matches.needle
+            self.focus()
+            self._show_match(self.story.keys.index(key))
+
     def action_found(self, by: int) -> None:
         """Move the cursor to the next match upwards (-1) or downwards (1)."""
         window, pointed = self.window, self.pointed
