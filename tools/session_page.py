@@ -43,11 +43,9 @@ class SessionPage:
     async def begin(self, folder: str) -> None:
         """A new session, in a folder of the hub's machine."""
         await self.sessions.get_by_role("button", name="New session").click()
-        dialog = self.page.get_by_role("dialog", name="New session")
-        await dialog.get_by_label("Folder").fill(folder)
-        before = self.page.url
-        await dialog.get_by_role("button", name="Create").click()
-        await self.page.wait_for_url(lambda url: url != before and "#/s/" in url)
+        await self.page.get_by_role("combobox", name="Folder").fill(folder)
+        await self.page.get_by_role("button", name="Start without a prompt").click()
+        await self.page.wait_for_url(lambda url: "#/s/" in url)
         await self.shown()
         await self.ready()
 

@@ -16,7 +16,8 @@ def send(**frame: Any) -> None:
 
 
 def part(number: int) -> Iterator[dict[str, Any]]:
-    words = f"Part {number} of what there is to **tell**, with `code` in it. ".split(" ", 6)
+    told = f"Part {number} of what there is to **tell**, with `code` in it: "
+    words = f"{told}\n\n```python\nx = {number}  # a part\n```\n".split(" ", 6)
     for word in words:
         text = {"type": "text", "text": word + " "}
         yield {"sessionUpdate": "agent_message_chunk", "messageId": f"m{number}", "content": text}

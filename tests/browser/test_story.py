@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, expect
 from tools.session_page import SessionPage
 from tools.tmux import Terminal
 
@@ -222,20 +222,25 @@ async def test_the_theme_is_chosen_and_kept(visit: Visit) -> None:
     assert await ann.page.evaluate(shown) == dark
 
 
-async def focused_name(page: Page) -> str:
-    return str(await page.evaluate("() => document.activeElement.getAttribute('aria-label') ?? ''"))
+ROLE = """() => {
+  const { localName, role } = document.activeElement;
+  return role ?? localName;
+}"""
 
 
 async def test_everything_works_by_keys_alone(visit: Visit, folder: Path) -> None:
     _, ann = await arrive(visit)
     keys = ann.page.keyboard
+    await expect(ann.prompt).to_be_focused()
+    await keys.press("Escape")
     await keys.press("n")
-    await expect(ann.page.get_by_label("Folder")).to_be_focused()
+    await expect(ann.prompt).to_be_focused()
+    for control in ("button", "button", "combobox"):  # the files, the agent, the folder
+        await keys.press("Tab")
+        assert await ann.page.evaluate(ROLE) == control
     await keys.press("ControlOrMeta+a")
     await keys.type(str(folder))
     await keys.press("Enter")
-    await ann.ready()
-    await keys.press("c")
     await expect(ann.prompt).to_be_focused()
     await keys.type(until("go"))
     await keys.press("Enter")

@@ -10,7 +10,7 @@ const { called, matching } = await from("views/slash.js");
 const { placeFor, wordsOf } = await from("views/queue.js");
 const { usualWay, waysOf } = await from("views/delivery.js");
 const { endOf, isMine } = await from("views/questions.js");
-const { KINDS, needsKind } = await from("views/permission.js");
+const { KINDS, needsKind, optionKeys } = await from("views/permission.js");
 const { addressOf } = await from("views/elicitation.js");
 const { commandOf, nearChanges, patchLines } = await from("views/preview.js");
 const { LIMIT, abilities, quoted, wayFor } = await from("views/attachments.js");
@@ -21,8 +21,8 @@ const { pageTitle } = await from("views/header.js");
 const { linkWords } = await from("views/link.js");
 const { progress } = await from("views/plan.js");
 const { pathParts } = await from("views/files.js");
-const { advice } = await from("views/toasts.js");
-const { foldersOf } = await from("views/new_session.js");
+const { advice } = await from("failure.js");
+const { foldersOf } = await from("folders.js");
 const { since } = await from("views/people.js");
 const { isLoopback, linkOf, mayInvite } = await from("views/invite.js");
 
@@ -136,7 +136,9 @@ test("a question says how it ended, and by whom", () => {
     "Answered by Ann⟨U+202E⟩: declined",
   );
   assert.equal(endOf({ state: "answered", by: null, outcome: "accept" }, "c2"), "Answered");
-  assert.match(endOf({ state: "expired" }, "c2"), /expired/);
+  assert.equal(endOf({ state: "expired" }, "c2"), "Not answered in time. Nothing was allowed.");
+  assert.equal(endOf({ state: "expired", cause: "hub_lost" }, "c2"),
+    "Not answered: the hub ended unexpectedly. Nothing was allowed.");
   assert.match(endOf({ state: "cancelled" }, "c2"), /withdrawn/);
   assert.deepEqual(
     [isMine(answered, "c1"), isMine(answered, "c2"), isMine({ state: "open" }, "c1")],
@@ -154,6 +156,14 @@ test("what holds for longer than once says so", () => {
     Object.values(KINDS).map(({ verb }) => verb),
     ["allow", "allow", "reject", "reject"],
   );
+});
+
+test("each option has the key of its kind, in whatever order the agent lists them", () => {
+  assert.deepEqual(
+    optionKeys(["reject_always", "allow_always", "allow_once", "allow_always", "reject_once"]),
+    ["N", "a", "y", "", "n"],
+  );
+  assert.deepEqual(optionKeys(["allow_once", "allow_once", "reject_always", "odd"]), ["y", "", "n", ""]);
 });
 
 test("only a plain web address is offered to be opened, by its host", () => {
@@ -269,8 +279,11 @@ test("the tab of the browser says that a question waits", () => {
   };
   assert.equal(pageTitle(session), "(1) Question · Song · Antiphon");
   assert.equal(pageTitle({ ...session, questions: [], state: "running" }), "Working · Song · Antiphon");
-  assert.equal(pageTitle({ title: null, state: "idle", questions: [] }), "Untitled session · Antiphon");
+  assert.equal(pageTitle({ title: null, state: "idle", questions: [] }), "Untitled · Antiphon");
   assert.equal(pageTitle(null), "Antiphon");
+  assert.equal(pageTitle(session, 2), "(3) Question · Song · Antiphon");
+  assert.equal(pageTitle({ ...session, questions: [], state: "idle" }, 1), "(1) Song · Antiphon");
+  assert.equal(pageTitle(null, 1), "(1) Antiphon");
 });
 
 test("a lost link says when it is tried again", () => {
@@ -302,4 +315,47 @@ test("who may invite, and where a link leads", () => {
   const behind = new URLSearchParams(link.hash.slice(1));
   assert.deepEqual([link.origin, link.pathname, link.search], ["https://hub.example", "/", ""]);
   assert.deepEqual([behind.get("login"), behind.get("session")], ["a_-b", "s&1#/ü"]);
+});
+
+test("a turn that was cut says by what, and which questions ended with it", async () => {
+  const { endWords, unansweredWords } = await from("views/transcript/end.js");
+  const cut = (cause) => ({ stopReason: "error", error: { data: { reason: "interrupted", cause } } });
+  assert.deepEqual([endWords(cut("hub_stopped")), endWords(cut("constructor")), endWords({ stopReason: "error",
+    cause: "agent_lost" }), endWords({ stopReason: "error" }), endWords({ stopReason: "end_turn" })], [
+    "The turn was interrupted: the hub was stopped", "The turn was interrupted",
+    "The turn was interrupted: the agent ended", "The turn failed", null]);
+  assert.deepEqual([unansweredWords([]), unansweredWords([{ title: "Run it?" }, {}])], [null,
+    "Not answered, and ended with the turn: Run it? and 1 more question. Nothing was allowed."]);
+});
+
+test("an @ before the cursor is a mention, and an address of mail is none", async () => {
+  const { fileLink, mentionAt } = await from("views/mention.js");
+  assert.deepEqual([mentionAt("see @src/a", 10), mentionAt("@", 1), mentionAt("(@x", 3), mentionAt("a@b", 3),
+    mentionAt("@a b", 4), mentionAt("see @src/a", 6)], [{ from: 4, query: "src/a" }, { from: 0, query: "" },
+    { from: 1, query: "x" }, null, null, { from: 4, query: "s" }]);
+  assert.deepEqual(fileLink({ path: "src/a.py", uri: "file:///w/src/a.py" }).block,
+    { type: "resource_link", name: "a.py", uri: "file:///w/src/a.py" });
+});
+
+test("a prompt is sent again after the last message before it", async () => {
+  const { messageBefore, promptBefore } = await from("views/transcript/resend.js");
+  const said = (role, id, count = 1) => ({ kind: "message", role, id, blocks: Array(count).fill({}) });
+  const items = [said("user", "1"), said("thought", "2"), { kind: "tool" }, said("user", "3"), { kind: "end" }];
+  assert.deepEqual([messageBefore(items, 3)?.id, messageBefore(items, 0), promptBefore(items, 4).id,
+    promptBefore([said("user", "gone", 0)], 1)], ["1", null, "3", null]);
+});
+
+test("a path leads to the changes or to a prompt that has the file, and nowhere else", async () => {
+  const { placeOf } = await from("views/transcript/places.js");
+  const uri = "file:///w/a%20b.txt";
+  const items = [{ kind: "message", role: "user", id: "m", blocks: [{ type: "resource", resource: { uri } }] }];
+  assert.deepEqual([placeOf("/w/c", [{ path: "/w/c" }], items), placeOf("/w/a b.txt", [], items),
+    placeOf("/etc/passwd", [{ path: "/w/c" }], items), placeOf(null, [], [])],
+    [{ changes: "/w/c" }, { message: "m" }, null, null]);
+});
+
+test("long prompts are folded", async () => {
+  const { isLong } = await from("views/transcript/message.js");
+  assert.deepEqual([isLong("x\n".repeat(10)), isLong("x\n".repeat(30)), isLong("x".repeat(3000))],
+    [false, true, true]);
 });

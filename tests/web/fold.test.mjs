@@ -108,3 +108,20 @@ test("an end that a timeline tells stands before the turn that is open", () => {
   fold.recall([turn("a", 1, 2), turn("b", 3, null)]);
   assert.deepEqual(fold.items.map((item) => item.kind), ["message", "end", "message"]);
 });
+
+test("questions that ended without an answer are told with their turn", () => {
+  const fold = new SessionFold();
+  for (const id of ["a", "b"]) fold.apply(user(id));
+  const question = (id, start, end, status) => ({ kind: "question", id, title: id, start, end, status });
+  fold.recall([
+    { kind: "turn", id: "1", messageId: "a", start: 1, end: 9, status: "error", cause: "hub_lost" },
+    question("open?", 2, 9, "expired"), question("said", 3, 4, "answered"), question("later", 12, null, "open"),
+    { kind: "turn", id: "2", messageId: "b", start: 11, end: null, status: "running" },
+  ]);
+  assert.deepEqual(fold.items.filter((item) => item.kind === "end").map(({ cause, unanswered }) =>
+    [cause, unanswered]), [["hub_lost", [{ title: "open?" }]]]);
+  fold.apply(state("running"));
+  fold.expired.push({ title: "now?" });
+  fold.apply(state("idle", { stopReason: "error" }));
+  assert.deepEqual([fold.items.at(-1).unanswered, fold.expired], [[{ title: "now?" }], []]);
+});

@@ -26,6 +26,9 @@ READ = [
     ("accent", "tint"), ("wait", "tint-strong"), ("bad", "bad-tint"), ("wait", "wait-tint"),
     ("accent-strong", "tint-strong"), ("on-accent", "accent"), ("on-accent", "accent-strong"),
     ("add-ink", "add"), ("del-ink", "del"), ("add-ink", "add-mark"), ("del-ink", "del-mark"),
+    *((f"code-{kind}", ground)
+      for kind in ("comment", "string", "number", "keyword", "type", "function", "meta", "value")
+      for ground in ("paper", "panel", "raised", "float", "tint", "add", "add-mark", "del", "del-mark")),
     ("term-ink", "term"), ("term-soft", "term"), *((f"ansi-{n}", "term") for n in range(16) if n != 0),
 ]  # fmt: skip
 SEEN = [

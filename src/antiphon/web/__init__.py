@@ -14,6 +14,7 @@ KINDS = {
     ".js": "text/javascript; charset=utf-8",
     ".png": "image/png",
     ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
 """Content types by file ending. Files with other endings are not served."""

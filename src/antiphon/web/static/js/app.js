@@ -1,26 +1,32 @@
 // The app: the connection to the hub, its sessions, and the session that is shown.
 
-import { clientId, route, saveAs } from "./browser.js";
+import { Agents } from "./agents.js";
+import { clientId, route } from "./browser.js";
 import { Emitter } from "./emitter.js";
 import { ours } from "./fold/content.js";
+import { sayHello } from "./hello.js";
 import { keep, kept } from "./storage.js";
 import { Link } from "./link.js";
 import { logIn } from "./login.js";
 import { keptUp, listAll } from "./listing.js";
+import { Notices } from "./notices.js";
 import { Outbox } from "./outbox.js";
+import { Removals } from "./removing.js";
 import { LinkLost, RpcError } from "./rpc.js";
 import { Session } from "./session.js";
+import { Starts } from "./starting.js";
 
 const POLL = 5000;
 /** Sessions that are kept in memory, so that going back to one requests only the events since then. */
 const KEPT = 6;
-const VERSION = "0.1.0";
+/** The name of a user whose name is not known. */
+const UNNAMED = "browser";
 
 export class App extends Emitter {
   sessions = [];
   session = null;
   agents = [];
-  me = { clientId: clientId(), name: kept("name") || "browser" };
+  me = { clientId: clientId(), name: kept("name") || UNNAMED };
   /** The capabilities of the hub. */
   capabilities = {};
   hub = null;
@@ -45,10 +51,13 @@ export class App extends Emitter {
     },
     (peer) => this.#ready(peer),
   );
+  notices = new Notices(this);
+  agentList = new Agents(this);
+  starts = new Starts(this, (entry) => new Session(this, entry));
+  removals = new Removals(this);
   #known = new Map();
   #tellsSessions = false;
   #opening = null;
-  #removing = null;
 
   /** Our extensions that the hub announces. */
   get offers() {
@@ -64,15 +73,12 @@ export class App extends Emitter {
     return this.offers.inject?.modes ?? [];
   }
 
-  /** The deliveries that a prompt can have while the session works. */
-  get deliveries() {
-    return this.offers.delivery ?? ["queue"];
-  }
-
   async start() {
     let good = null;
     try {
-      good = await logIn();
+      const { name, ...login } = await logIn();
+      good = login.good;
+      if (name && kept("name") === null) this.#rename(name);
     } catch {
       // The hub is not reachable. The link shows that, and the login code is lost.
     }
@@ -118,27 +124,10 @@ export class App extends Emitter {
   }
 
   async #ready(peer) {
-    const answer = await peer.request("initialize", {
-      protocolVersion: 2,
-      info: { name: this.me.name, title: "Antiphon web", version: VERSION },
-      capabilities: {
-        elicitation: { form: {}, url: {} },
-        _meta: { antiphon: { seq: true, queueUpdates: true, presence: true, sessionUpdates: true,
-          annotations: true } },
-      },
-      _meta: { antiphon: { clientId: this.me.clientId } },
-    });
-    if (answer.protocolVersion !== 2) throw new Error("The hub speaks another version of the protocol.");
-    this.hub = answer.info ?? null;
-    this.capabilities = answer.capabilities ?? {};
-    const offers = this.offers;
-    this.agents = Array.isArray(offers.agents) ? offers.agents : [];
-    const told = ours(answer._meta);
-    this.role = told.role ?? null;
-    this.only = told.sessions ?? null;
-    this.cwd = told.cwd ?? null;
-    this.me.clientId = told.clientId ?? this.me.clientId;
-    this.#tellsSessions = offers.sessionUpdates === true;
+    const { clientId, ...told } = await sayHello(peer, this.me);
+    this.me.clientId = clientId;
+    Object.assign(this, told);
+    this.#tellsSessions = this.offers.sessionUpdates === true;
     await this.#list(peer);
   }
 
@@ -146,7 +135,8 @@ export class App extends Emitter {
   async #rejoin() {
     const { peer } = this.link;
     try {
-      if (this.session) await this.#attach(this.session, peer);
+      if (this.session?.starting) await this.#list(peer); // its start goes on by itself
+      else if (this.session) await this.#attach(this.session, peer);
       else await this.#follow();
       this.outbox.flush();
     } catch (error) {
@@ -161,7 +151,7 @@ export class App extends Emitter {
   }
 
   #listed(sessions) {
-    this.sessions = sessions;
+    this.sessions = sessions.filter((entry) => !this.removals.has(entry.sessionId));
     for (const entry of sessions) this.#known.get(entry.sessionId)?.describe(entry);
     this.emit("sessions");
   }
@@ -171,8 +161,8 @@ export class App extends Emitter {
     if (!Array.isArray(sessions) || !Array.isArray(gone)) return;
     for (const sessionId of gone) this.#known.delete(sessionId);
     this.#listed(keptUp(this.sessions, sessions, gone));
-    if (!gone.includes(this.session?.id) || this.#removing === this.session.id) return;
-    this.#close();
+    if (!gone.includes(this.session?.id)) return;
+    this.home();
     this.emit("error", { title: "The session was deleted", message: "Another user deleted it." });
   }
 
@@ -188,17 +178,25 @@ export class App extends Emitter {
   /** Show the session that the address names. */
   async #follow() {
     const wanted = route();
-    if ((this.session?.id ?? null) === wanted) return;
+    if ((this.session === null || this.session.starting ? null : this.session.id) === wanted) return;
     if (wanted === null && location.hash && this.session) {
       // A place on the page, such as the composer: the address still names the session.
       history.replaceState(null, "", `#/s/${encodeURIComponent(this.session.id)}`);
       return;
     }
-    if (wanted === null) this.#show(null);
+    if (wanted === null) this.show(null);
     else await this.#enter(wanted);
   }
 
+  /** Show no session, but the page where one begins a new one. */
+  home() {
+    if (route() !== null) history.pushState(null, "", location.pathname + location.search);
+    this.show(null);
+    this.emit("opened");
+  }
+
   async open(sessionId) {
+    this.emit("opened");
     if (this.session?.id === sessionId) return this.session;
     if (route() !== sessionId) history.pushState(null, "", `#/s/${encodeURIComponent(sessionId)}`);
     await this.#enter(sessionId);
@@ -207,17 +205,22 @@ export class App extends Emitter {
 
   async #enter(sessionId) {
     const session = this.#known.get(sessionId) ?? new Session(this, this.#entry(sessionId));
-    this.#known.delete(sessionId);
-    this.#known.set(sessionId, session); // the most recent session is the last one
+    this.#know(session);
+    this.show(session);
+    if (this.link.state === "online") await this.#attach(session, this.link.peer);
+  }
+
+  #know(session) {
+    this.#known.delete(session.id);
+    this.#known.set(session.id, session); // the most recent session is the last one
     for (const [id, old] of this.#known) {
       if (this.#known.size <= KEPT) break;
       if (old !== this.session) this.#known.delete(id);
     }
-    this.#show(session);
-    if (this.link.state === "online") await this.#attach(session, this.link.peer);
   }
 
-  #show(session) {
+  /** Show a session, or with null none. */
+  show(session) {
     const before = this.session;
     if (before === session) return;
     before?.leave(() => this.session !== before);
@@ -236,7 +239,7 @@ export class App extends Emitter {
       this.#known.delete(session.id);
       if (this.session === session) {
         history.replaceState(null, "", location.pathname + location.search);
-        this.#show(null);
+        this.show(null);
       }
       this.#fail("The session could not be opened", error);
     } finally {
@@ -244,46 +247,46 @@ export class App extends Emitter {
     }
   }
 
-  async create({ cwd, agent } = {}) {
-    const _meta = { antiphon: { operationId: crypto.randomUUID(), ...(agent ? { agent } : {}) } };
-    const answer = await this.call("session/new", { cwd: cwd ?? this.cwd ?? "/", mcpServers: [], _meta });
-    return this.#begin(answer.sessionId, cwd ?? this.cwd);
-  }
-
   async fork(sessionId, messageId) {
     const cwd = this.#entry(sessionId).cwd ?? this.session?.cwd ?? "/";
     const _meta = { antiphon: { operationId: crypto.randomUUID(), ...(messageId ? { messageId } : {}) } };
     const answer = await this.call("session/fork", { sessionId, cwd, mcpServers: [], _meta });
-    return this.#begin(answer.sessionId, cwd);
+    this.#announce(answer.sessionId, cwd, null);
+    return this.open(answer.sessionId);
   }
 
-  async #begin(sessionId, cwd) {
+  /** Go on with a session of the page under the id that the hub has given it. */
+  async adopt(session, sessionId) {
+    session.begun(this.#announce(sessionId, session.cwd, session.agent));
+    this.#know(session);
+    if (this.session !== session) return;
+    history.pushState(null, "", `#/s/${encodeURIComponent(sessionId)}`);
+    this.emit("sessions");
+    await this.#attach(session, this.link.peer);
+  }
+
+  /** List a session that was made just now. Returns its entry. */
+  #announce(sessionId, cwd, agent) {
     this.#poll();
-    if (!this.sessions.some((entry) => entry.sessionId === sessionId)) {
-      const updatedAt = new Date().toISOString();
-      const entry = { sessionId, cwd, title: null, updatedAt, state: "idle", clients: 1, agent: null };
-      this.sessions = [entry, ...this.sessions];
-      this.emit("sessions");
-    }
-    await this.open(sessionId);
-    return this.session;
+    const known = this.sessions.find((entry) => entry.sessionId === sessionId);
+    if (known) return known;
+    const updatedAt = new Date().toISOString();
+    const entry = { sessionId, cwd, title: null, updatedAt, state: "idle", clients: 1, agent };
+    this.sessions = [entry, ...this.sessions];
+    this.emit("sessions");
+    return entry;
   }
 
-  async remove(sessionId) {
-    this.#removing = sessionId;
-    await this.call("session/delete", { sessionId });
+  /** Take a session from the list, and show it no more. */
+  hide(sessionId) {
     this.#known.delete(sessionId);
     this.sessions = this.sessions.filter((entry) => entry.sessionId !== sessionId);
-    if (this.session?.id === sessionId) this.#close();
+    if (this.session?.id === sessionId) this.home();
     this.emit("sessions");
   }
 
-  /** Close the session that is shown, because it was deleted. */
-  #close() {
-    history.replaceState(null, "", location.pathname + location.search);
-    this.session.leave(() => false);
-    this.session = null;
-    this.emit("session");
+  relist() {
+    return this.link.peer ? this.#list(this.link.peer) : Promise.resolve();
   }
 
   async rename(sessionId, title) {
@@ -293,19 +296,16 @@ export class App extends Emitter {
     this.emit("sessions");
   }
 
-  async exportTranscript(sessionId, format) {
-    saveAs(await this.call("_antiphon/transcript", { sessionId, format }));
-  }
-
-  timeline(sessionId) {
-    return this.call("_antiphon/timeline", { sessionId });
-  }
-
   /** Change the name of this user, and reconnect so that others see it. */
   setName(name) {
-    this.me.name = name.trim() || "browser";
-    keep("name", name.trim() || null);
+    this.#rename(name.trim());
     this.link.renew();
+  }
+
+  #rename(name) {
+    this.me.name = name || UNNAMED;
+    keep("name", name || null);
+    this.emit("named");
   }
 
   // Frames from the hub

@@ -20,8 +20,9 @@ export function unifiedRows(hunks) {
 
 function numbered({ oldStart, newStart, lines }) {
   let [old, now] = [oldStart, newStart];
-  const rows = lines.map(({ sign, text }) => {
-    const row = { kind: "line", sign: sign === "+" || sign === "-" ? sign : " ", text };
+  const rows = lines.map((source) => {
+    const { sign, text } = source;
+    const row = { kind: "line", sign: sign === "+" || sign === "-" ? sign : " ", text, source };
     if (row.sign !== "+") row.old = old++;
     if (row.sign !== "-") row.new = now++;
     return row;

@@ -6,17 +6,19 @@ export class NotLetIn extends Error {}
 /**
  * Log in with the code of the link. The code is after the `#`, which browsers do not send. It is removed from
  * the address at once; the address then names the session of the link.
- * @returns {Promise<boolean|null>} whether the link was good; null without one
+ * @returns {Promise<{good: boolean|null, name?: string|null}>} whether the link was good, which is null without
+ *   one, and the name that it gives the user
  */
 export async function logIn() {
   const given = new URLSearchParams(location.hash.slice(1));
   const code = given.get("login");
-  if (code === null) return null;
+  if (code === null) return { good: null };
   const session = given.get("session");
   const shown = session ? `#/s/${encodeURIComponent(session)}` : "";
   history.replaceState(null, "", location.pathname + location.search + shown);
   const answer = await post("/login", { code });
-  return answer.ok;
+  const { name = null } = answer.status === 200 ? await answer.json() : {};
+  return { good: answer.ok, name };
 }
 
 /** A ticket opens one WebSocket. */

@@ -45,24 +45,28 @@ export class Questions {
   }
 
   /** Apply an `_antiphon_question` update. */
-  hear({ questionId, toolCallId, state, by, outcome, optionName }) {
+  hear({ questionId, toolCallId, state, by, outcome, optionName, cause }) {
     if (state === "opened") {
       const known = this.get(questionId) ?? { kind: "permission", title: null, mine: false };
       const about = toolCallId ?? known.toolCallId;
       this.#set(questionId, { ...known, toolCallId: about, state: "open", stale: false });
     } else if (this.get(questionId)) {
-      const how = { by: by ?? null, outcome: outcome ?? null, outcomeName: optionName ?? null };
+      const how = { by: by ?? null, outcome: outcome ?? null, outcomeName: optionName ?? null,
+        cause: cause ?? null };
       this.#end(questionId, { state, ...how });
     }
   }
 
-  /** Handle a reconnect: the hub repeats open questions, and all others have ended. */
-  returned() {
+  /** Handle a reconnect: the hub repeats open questions, and all others have ended. `told()` resolves to how
+   * they ended, by their ids. */
+  returned(told) {
     for (const question of this.all) if (question.state === "open") question.stale = true;
-    setTimeout(() => {
-      for (const question of this.all) {
-        if (question.stale && question.state === "open") this.#end(question.id, { state: "cancelled" });
-      }
+    if (!this.all.length) return;
+    setTimeout(async () => {
+      const stale = this.all.filter((question) => question.stale && question.state === "open");
+      if (!stale.length) return;
+      const ends = await told().catch(() => new Map()); // then it is not known how they ended
+      for (const { id } of stale) this.#end(id, ends.get(id) ?? { state: "cancelled" });
     }, GRACE);
   }
 

@@ -14,6 +14,8 @@ export class Session extends Emitter {
   loading = true;
   /** Whether updates are received in order. */
   listening = false;
+  /** The start of a session that the hub has not made yet (`starting.js`); null once it has. */
+  starting = null;
   #app;
   #entry;
   #fold = new SessionFold();
@@ -38,7 +40,11 @@ export class Session extends Emitter {
   get fold() { return this.#fold; }
   get title() { return this.#fold.info.title ?? this.#entry.title ?? null; }
   get cwd() { return this.#entry.cwd ?? null; }
-  get state() { return this.#fold.turn.shown; }
+  get agent() { return this.#entry.agent ?? null; }
+  get state() {
+    if (this.starting) return this.starting.error ? "failed" : "starting";
+    return this.#fold.turn.shown;
+  }
   get stopReason() { return this.#fold.turn.stopReason; }
   get waitingFor() { return this.#fold.waitingFor; }
   get error() { return this.#fold.turn.latest?.error ?? null; }
@@ -52,12 +58,28 @@ export class Session extends Emitter {
   get queue() { return this.#fold.queue; }
   get clients() { return this.#fold.clients; }
   get touched() { return this.#fold.touched; }
+  /** Whether the agent itself can fork the session after a message. */
+  agentForksAt = false;
   get questions() { return this.#questions.all; }
 
   /** Prompts that the hub has not confirmed yet. */
   get unsent() {
+    if (this.starting) return this.starting.prompts;
     return this.#app.outbox.of(this.id).filter(({ params }) => params.prompt ?? params.content)
       .map(({ id, params }) => ({ id, blocks: params.prompt ?? params.content }));
+  }
+
+  /** Take the id of the session that the hub has made. */
+  begun(entry) {
+    this.id = entry.sessionId;
+    this.#entry = entry;
+    this.loading = true;
+    this.#soon("info");
+  }
+
+  /** Tell the views of changes that are not in the fold. */
+  changed(...kinds) {
+    for (const kind of kinds) this.#soon(kind);
   }
 
   /** Apply an entry of the list of sessions. */
@@ -89,7 +111,7 @@ export class Session extends Emitter {
       this.loading = true;
     }
     this.#fold.set("queue", "queue", { entries: [], paused: false }); // the hub sends the queue again if there is one
-    this.#questions.returned();
+    this.#questions.returned(() => this.#endedQuestions());
     this.listening = true;
     const how = goOn ? { historyPolicy: "after", after: this.#cursor } : { historyPolicy: "full" };
     try {
@@ -116,6 +138,7 @@ export class Session extends Emitter {
     if (answer.availableCommands && !this.#fold.commands.length) {
       this.#fold.set("commands", "commands", answer.availableCommands);
     }
+    this.agentForksAt = ours(answer._meta).agentForksAt === true;
     if (Array.isArray(answer.clients)) this.#fold.set("presence", "clients", answer.clients);
     this.loading = false;
     if (this.#cancels !== null && this.#cancels === this.#fold.turnPrompt) this.cancel();
@@ -125,7 +148,7 @@ export class Session extends Emitter {
 
   async #recall(fold) {
     try {
-      const { items } = await this.#app.timeline(this.id);
+      const { items } = await this.#app.call("_antiphon/timeline", { sessionId: this.id });
       if (fold === this.#fold) fold.recall(items);
       this.#soon();
     } catch {
@@ -133,9 +156,18 @@ export class Session extends Emitter {
     }
   }
 
+  /** How questions ended while there was no connection, by their ids. */
+  async #endedQuestions() {
+    const { items } = await this.#app.timeline(this.id);
+    const ended = items.filter(({ kind, end }) => kind === "question" && end);
+    return new Map(ended.map(({ id, status, by, outcome, cause }) =>
+      [id, { state: status, by: by ?? null, outcomeName: outcome ?? null, cause: cause ?? null }]));
+  }
+
   /** Detach, because another session is shown. The cursor is kept unless the history was still loading.
    * `left()` says whether the session is still not shown when the request is sent. */
   leave(left) {
+    if (this.starting) return;
     this.listening = false;
     if (this.loading) this.#cursor = null;
     this.#inTurn(async () => {
@@ -151,7 +183,7 @@ export class Session extends Emitter {
   receive({ update, _meta }) {
     const { seq } = ours(_meta);
     try {
-      if (update?.sessionUpdate === "_antiphon_question") this.#questions.hear(update);
+      if (update?.sessionUpdate === "_antiphon_question") this.#heard(update);
       else this.#fold.apply(update, this.loading ? undefined : Date.now());
     } catch (error) {
       console.warn("update ignored", error); // earlier updates are not affected
@@ -159,6 +191,12 @@ export class Session extends Emitter {
     // Our own updates describe the present, and may come before the history.
     if (Number.isInteger(seq) && !update?.sessionUpdate?.startsWith("_antiphon_")) this.#cursor = seq;
     this.#soon();
+  }
+
+  #heard(news) {
+    const asked = this.#questions.get(news.questionId);
+    if (news.state === "expired" && news.cause) this.#fold.expired.push({ title: asked?.title ?? asked?.message });
+    this.#questions.hear(news);
   }
 
   /** `session/request_permission` or `elicitation/create`: gives the answer, once there is one. */
@@ -195,6 +233,10 @@ export class Session extends Emitter {
 
   /** While it works, `queue` waits where it can be edited, `steer` goes in, `interrupt` cancels first. */
   async prompt(blocks, delivery) {
+    if (this.starting) {
+      this.#soon("transcript");
+      return this.starting.add(blocks);
+    }
     const busy = this.state !== "idle" || this.queue.entries.length > 0;
     const injects = busy && delivery !== "interrupt" && this.#app.injectModes.includes(delivery ?? "queue");
     const id = crypto.randomUUID();
@@ -266,6 +308,11 @@ export class Session extends Emitter {
     const answer = await this.#app.call("session/set_config_option", params);
     if (answer.configOptions) this.#fold.set("options", "options", answer.configOptions);
     this.#soon();
+  }
+
+  /** Files of the session's folder: {path, uri}, the best first. */
+  async findFiles(query) {
+    return (await this.#app.call("_antiphon/find_files", { sessionId: this.id, query })).files ?? [];
   }
 
   cancelTool(toolCallId) {

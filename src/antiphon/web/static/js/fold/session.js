@@ -4,7 +4,7 @@
 
 import { Annotations } from "./annotations.js";
 import { ours, patchMeta } from "./content.js";
-import { placed } from "./ends.js";
+import { placed, unansweredIn } from "./ends.js";
 import { Compaction, Message, Note } from "./messages.js";
 import { Terminal } from "./terminals.js";
 import { Subagent, Tool } from "./tools.js";
@@ -26,6 +26,8 @@ export class SessionFold {
   unknown = [];
   queue = { entries: [], paused: false };
   clients = [];
+  /** Questions of the open turn that expired: its end names them. */
+  expired = [];
   /** The last prompt of the turn that is open, or about to open. */
   turnPrompt = null;
   changed = new Set();
@@ -227,7 +229,7 @@ export class SessionFold {
     const { stopReason } = this.turn;
     if (closing && (!stopReason || !this.items.length)) return;
     this.#append({ kind: "end", stopReason, error: update.error ?? null, usage: update.usage ?? null, at,
-      since: closing ? null : openedAt });
+      since: closing ? null : openedAt, unanswered: this.expired.splice(0) });
   }
 
   #append(item) {
@@ -244,7 +246,7 @@ export class SessionFold {
       if (!prompt) continue;
       prompt.at ??= turn.start;
       prompt.version += 1;
-      turns.push({ ...turn, index: prompt.index });
+      turns.push({ ...turn, index: prompt.index, unanswered: unansweredIn(turn, timeline) });
     }
     turns.sort((one, two) => one.index - two.index);
     this.items = placed(this.items, turns, this.#byKey);

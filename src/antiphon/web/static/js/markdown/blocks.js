@@ -3,6 +3,10 @@
 // Blocks: {type: "heading", level, text} | {type: "paragraph", text} | {type: "code", info, text, closed}
 //   | {type: "quote", blocks} | {type: "list", ordered, first, tight, items: {task, blocks}[]}
 //   | {type: "table", aligns, head, rows} | {type: "rule"}
+//   | {type: "math", tree, source, display}
+
+import { formulaBlock } from "./formulas.js";
+import { parseMath } from "./math.js";
 
 const FENCE = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})\s*(.*)$/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t](.*))?$/;
@@ -10,6 +14,7 @@ const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])(?:([ \t]+)(.*)|[ \t]*)$/;
 const QUOTE = /^ {0,3}> ?/;
 const SETEXT = /^ {0,3}(=+|-+)[ \t]*$/;
+const FORMULA = /^ {0,3}(?:\$\$|\\\[)[ \t]*$/;
 const DASHES = /^:?-+:?$/;
 const TASK = /^\[([ xX])\][ \t]+/;
 const DEEPEST = 12;
@@ -62,8 +67,15 @@ class Reader {
     if (QUOTE.test(text) && this.depth < DEEPEST) return this.quote();
     if ((found = ITEM.exec(text)) && this.depth < DEEPEST) return this.list(found);
     if (/^ {4}/.test(text)) return this.indented();
+    const formula = formulaBlock((ahead) => this.lines[this.at + ahead]?.text);
+    if (formula) return this.formula(formula);
     const next = this.lines[this.at + 1]?.text ?? "";
     return (text.includes("|") && isDashes(next) ? this.table() : null) ?? this.paragraph();
+  }
+
+  formula({ source, lines }) {
+    this.at += lines;
+    return { type: "math", tree: parseMath(source, true), source, display: true };
   }
 
   one(block) {
@@ -191,7 +203,7 @@ class Reader {
 
   /** Whether a line ends a paragraph without a blank one. */
   interrupts(text) {
-    if (FENCE.test(text) || HEADING.test(text) || RULE.test(text)) return true;
+    if (FENCE.test(text) || HEADING.test(text) || RULE.test(text) || FORMULA.test(text)) return true;
     if (this.depth >= DEEPEST) return false;
     const item = ITEM.exec(text);
     if (item !== null && this.depth > 0) return true;
@@ -215,7 +227,8 @@ function isDashes(line) {
 /** About how many elements a block is drawn with. */
 export function weightOf(block) {
   const all = (blocks) => blocks.reduce((sum, each) => sum + weightOf(each), 0);
-  if (block.type === "code") return 8; // with its button
+  if (block.type === "code") return 8 + Math.min(block.text.length, 40_000) / 20; // with its button and colours
+  if (block.type === "math") return 20 + block.source.length / 4;
   if (block.type === "quote") return 1 + all(block.blocks);
   if (block.type === "list") return block.items.reduce((sum, item) => sum + 1 + all(item.blocks), 1);
   if (block.type === "table") return (block.rows.length + 1) * (block.head.length + 1);

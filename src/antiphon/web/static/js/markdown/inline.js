@@ -2,12 +2,15 @@
 //
 // Nodes: {type: "text", text} | {type: "code", text} | {type: "em"|"strong"|"del", nodes}
 //   | {type: "link", href, nodes} | {type: "image", href, alt} | {type: "break"}
+//   | {type: "math", tree, source, display}
+
+import { formulaAt } from "./formulas.js";
 
 const PUNCTUATION = /[!-/:-@[-`{-~\p{P}\p{S}]/u;
 const BETWEEN = /[\s!-/:-@[-`{-~\p{P}\p{S}]/u;
 const BARE = /^https?:\/\/[^\s<>"'`]*[^\s<>"'`.,:;!?)\]}*_]/i;
 const AUTO = /^<((?:https?:\/\/|mailto:)[^\s<>]*)>/i;
-const SPECIAL = /[\\`*_~[\]!<\nh]/g;
+const SPECIAL = /[\\`*_~[\]!<\nh$]/g;
 const MOST_BRACKETS = 64;
 /** Nobody emphasizes so much in one paragraph; more is meant to keep us busy. */
 const MOST_MARKS = 2000;
@@ -59,7 +62,8 @@ class Scan {
 
   special(char) {
     switch (char) {
-      case "\\": return this.escape();
+      case "\\": return this.formula() || this.escape();
+      case "$": return this.formula();
       case "`": return this.code();
       case "*": case "_": case "~": return this.mark(char);
       case "[": return this.open(false);
@@ -81,6 +85,11 @@ class Scan {
     this.parts.push(node);
     this.at += length;
     return true;
+  }
+
+  formula() {
+    const found = formulaAt(this.text, this.at);
+    return found !== null && this.add(found.node, found.length);
   }
 
   escape() {

@@ -44,6 +44,11 @@ export class AttachedFiles {
     this.changed();
   }
 
+  /** Attach what is a block already; the same file only once. */
+  attach(file) {
+    if (!file.block.uri || this.all.every((each) => each.block.uri !== file.block.uri)) this.set([...this.all, file]);
+  }
+
   set(all) {
     this.all = all;
     this.chips.hidden = all.length === 0;
@@ -63,7 +68,7 @@ export class AttachedFiles {
       null,
       icon(each.kind === "image" ? "image" : "file"),
       h("span", null, each.name),
-      h("small", null, bytes(each.size)),
+      each.size ? h("small", null, bytes(each.size)) : null,
       iconButton("close", `Remove ${each.name}`, remove),
     );
   }

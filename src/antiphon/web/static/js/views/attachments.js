@@ -35,6 +35,15 @@ export function wayFor({ type, name, size }, able, already = 0) {
   return { refused: `This agent does not accept ${what}` };
 }
 
+/** A block that is part of a prompt already, such as one of an earlier prompt, as an attached file. Pure. */
+export function attachedBlock(block) {
+  const { type } = block;
+  const uri = block.uri ?? block.resource?.uri ?? "";
+  const name = safeLine(block.title || block.name || String(uri).split(/[\\/]/).at(-1) || type, 120);
+  const size = Math.floor(((block.data ?? block.resource?.blob ?? "").length * 3) / 4);
+  return { name, size: size || (block.resource?.text?.length ?? 0), kind: type, block };
+}
+
 async function base64(file) {
   const bytesOf = new Uint8Array(await file.arrayBuffer());
   let binary = "";

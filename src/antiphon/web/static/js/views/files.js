@@ -2,6 +2,7 @@
 
 import { h, replace } from "../dom.js";
 import { follow } from "../follow.js";
+import { icon } from "../icons.js";
 import { safeLine } from "../text_safety.js";
 import { counted, within } from "../words.js";
 
@@ -32,7 +33,9 @@ export function mount(app, element, count) {
     const more = files.length - rows.length;
     if (more) rows.unshift(h("li", { class: "note" }, `${counted(more, "earlier file")}`));
     const nothing = "The agent has not changed any files yet.";
-    replace(element, rows.length ? h("ul", { class: "files" }, rows) : h("p", { class: "nothing" }, nothing));
+    const all = h("button", { type: "button", class: "small all-changes", onclick: () => app.emit("changes", {}) },
+      icon("edit"), "Show all changes");
+    replace(element, rows.length ? [all, h("ul", { class: "files" }, rows)] : h("p", { class: "nothing" }, nothing));
   });
 }
 

@@ -1,5 +1,7 @@
 // The bar above the session: title, state, people, usage and menus.
 
+import { waitingElsewhere, withCount } from "../attention.js";
+import { saveAs } from "../browser.js";
 import { h, replace, setLabel, setText } from "../dom.js";
 import { follow } from "../follow.js";
 import { icon, iconButton } from "../icons.js";
@@ -8,10 +10,13 @@ import { safeLine } from "../text_safety.js";
 import { initials, shortPath } from "../words.js";
 import { invite, mayInvite } from "./invite.js";
 import { linkMark } from "./link.js";
+import { noticesButton } from "./notices.js";
+import { showNotificationSettings } from "./notifications.js";
 import { isDrawer, isOpen, mount as mountPanels, onPanels, togglePanel } from "./panels.js";
 import { stateMark, stateOf } from "./state.js";
 import { theme, themeItems } from "./theme.js";
 import { editableTitle, titleOf } from "./title.js";
+import { archiveSession, mayRemove, removeSession } from "./session_acts.js";
 import { tell } from "./toasts.js";
 import { usageMark } from "./usage.js";
 
@@ -29,6 +34,7 @@ export function mount(app, element) {
     onclick: () => app.emit("tab", "people"),
   });
   const look = h("button", { type: "button", class: "quiet icon-only look", title: "Theme" });
+  const bell = iconButton("bell", "Notifications", () => showNotificationSettings(app), { kind: "look" });
   const more = iconButton("other", "Session", null, { kind: "of-session" });
 
   replace(
@@ -38,7 +44,9 @@ export function mount(app, element) {
     h("span", { class: "spacer" }),
     ...linkMark(app),
     usage,
+    noticesButton(app),
     people,
+    bell,
     look,
     more,
     panelButton("side", "panelRight", "About this session", "]", "of-session"),
@@ -55,7 +63,7 @@ export function mount(app, element) {
 
   follow(app, ["state", "info"], (session) => {
     title.show();
-    more.disabled = session === null;
+    more.disabled = session === null || session.starting !== null;
     const shown = session?.state ?? "";
     if (state.dataset.state !== shown) replace(state, session ? stateMark(session.state) : null);
     state.dataset.state = shown;
@@ -64,16 +72,22 @@ export function mount(app, element) {
   });
   follow(app, ["usage"], (session) => replace(usage, usageMark(session?.usage ?? null)));
   follow(app, ["presence"], (session) => paintPeople(people, session?.clients ?? []));
-  follow(app, ["questions", "state", "info"], (session) => setText(document.querySelector("title"), pageTitle(session)));
+  const showTitle = () => {
+    const elsewhere = waitingElsewhere(app.sessions, app.session?.id);
+    setText(document.querySelector("title"), pageTitle(app.session, elsewhere));
+  };
+  follow(app, ["questions", "state", "info"], showTitle);
   app.on("sessions", title.show);
+  app.on("rename", title.edit);
+  app.on("sessions", showTitle);
 }
 
-/** The title of the browser tab. An open question comes first. Pure. */
-export function pageTitle(session) {
-  if (!session) return "Antiphon";
+/** The title of the browser tab, with the number of questions here and in other sessions. Pure. */
+export function pageTitle(session, elsewhere = 0) {
+  if (!session) return withCount(elsewhere, "Antiphon");
   const waits = session.questions.filter((question) => question.state === "open").length;
-  const first = waits ? `(${waits}) Question` : session.state === "running" ? stateOf("running").word : null;
-  return [first, titleOf(session), "Antiphon"].filter(Boolean).join(" · ");
+  const first = waits ? "Question" : session.state === "running" ? stateOf("running").word : null;
+  return withCount(waits + elsewhere, [first, titleOf(session), "Antiphon"].filter(Boolean).join(" · "));
 }
 
 function panelButton(name, drawn, label, key, kind) {
@@ -108,7 +122,7 @@ function sessionItems(app, title, looks) {
   const { id } = app.session;
   const save = (format) => async () => {
     try {
-      await app.exportTranscript(id, format);
+      saveAs(await app.call("_antiphon/transcript", { sessionId: id, format }));
     } catch (error) {
       tell(app, "The transcript was not exported", error);
     }
@@ -122,8 +136,19 @@ function sessionItems(app, title, looks) {
     "Export",
     { label: "As Markdown", icon: icon("export"), run: save("markdown") },
     { label: "As HTML", icon: icon("export"), run: save("html") },
-    ...(isDrawer("sessions") ? ["Theme", ...looks()] : []),
+    ...(mayRemove(app)
+      ? [
+          "This session",
+          { label: "Archive", icon: icon("archive"), run: () => archiveSession(app, id) },
+          { label: "Delete", icon: icon("delete"), run: () => removeSession(app, id) },
+        ]
+      : []),
+    ...(isDrawer("sessions") ? [notificationItem(app), "Theme", ...looks()] : []),
   ].filter(Boolean);
+}
+
+function notificationItem(app) {
+  return { label: "Notifications…", icon: icon("bell"), run: () => showNotificationSettings(app) };
 }
 
 async function copyLink(app) {

@@ -2,10 +2,10 @@
 
 import { ask } from "../dialog.js";
 import { h, replace, setText } from "../dom.js";
+import { advice } from "../failure.js";
 import { safeLine } from "../text_safety.js";
 import { hour, lasting } from "../words.js";
 import { titleOf } from "./title.js";
-import { advice } from "./toasts.js";
 
 const ROLES = [
   { value: "observer", title: "Watch", act: "watch", note: "See everything, change nothing" },

@@ -1,123 +1,81 @@
-// Keys that work anywhere on the page, and the dialog that lists all keys.
+// Keys that work anywhere on the page. A single letter is a command only after Escape: before, it is the
+// beginning of a prompt.
 
-import { ask } from "../dialog.js";
-import { h, on } from "../dom.js";
-import { newSession } from "./new_session.js";
-import { closeDrawer, isOpen, setPanel, togglePanel } from "./panels.js";
-
-const KEYS = [
-  [
-    "Anywhere",
-    [
-      ["?", "Show these keys"],
-      ["n", "New session"],
-      ["/", "Find a session"],
-      ["Ctrl F", "Find in the transcript"],
-      ["c", "Write a prompt"],
-      ["[  ]", "Show or hide the panels"],
-      ["p  f  t  w", "Plan, files, timeline, people"],
-      ["1 to 9", "Answer a question (with Alt while typing)"],
-      ["Ctrl .", "Stop the turn"],
-      ["Esc", "Close, or leave the field"],
-    ],
-  ],
-  [
-    "In the prompt",
-    [
-      ["Enter", "Send; while the agent works: queue, steer or interrupt"],
-      ["Shift Enter", "New line"],
-      ["/", "Commands; Tab completes"],
-      ["↑  ↓", "Earlier prompts, if the field is empty"],
-    ],
-  ],
-  [
-    "Sessions and queue",
-    [
-      ["↑  ↓", "Move between sessions"],
-      ["Delete", "Delete the session"],
-      ["Alt ↑  Alt ↓", "Move a queued prompt"],
-    ],
-  ],
-];
-
-const TABS = { p: "plan", f: "files", t: "timeline", w: "people" };
-
-export function showKeys() {
-  return ask({
-    title: "Keys",
-    wide: true,
-    body: () =>
-      h(
-        "div",
-        { class: "keys" },
-        KEYS.map(([heading, rows]) =>
-          h(
-            "section",
-            null,
-            h("h3", null, heading),
-            h(
-              "dl",
-              null,
-              rows.map(([keys, what]) =>
-                h(
-                  "div",
-                  null,
-                  h(
-                    "dt",
-                    null,
-                    keys.split("  ").map((key) => h("kbd", null, key)),
-                  ),
-                  h("dd", null, what),
-                ),
-              ),
-            ),
-          ),
-        ),
-      ),
-  });
-}
+import { availableCommands } from "../commands.js";
+import { on } from "../dom.js";
+import { promptField } from "./focus.js";
+import { openPalette } from "./palette.js";
+import { closeDrawer } from "./panels.js";
 
 const typing = (element) =>
   element.closest?.("textarea, select, [contenteditable], input:not([type=checkbox]):not([type=radio])");
 
+/** Whether a key, pressed outside of fields, writes something. */
+function writes({ key, ctrlKey, metaKey, altKey }) {
+  return [...key].length === 1 && key !== " " && !ctrlKey && !metaKey && !altKey;
+}
+
 export function mount(app) {
-  const plain = {
-    "?": () => showKeys(),
-    n: () => newSession(app),
-    "/": () => {
-      if (!isOpen("sessions")) setPanel("sessions", true);
-      document.getElementById("find")?.focus();
-    },
-    c: () => document.getElementById("prompt")?.focus(),
-    "[": () => togglePanel("sessions"),
-    "]": () => togglePanel("side"),
-    ...Object.fromEntries(Object.entries(TABS).map(([key, tab]) => [key, () => app.emit("tab", tab)])),
-  };
+  /** Whether the user has left the fields by Escape, so that letters are commands. */
+  let left = false;
+  on(document, "focusin", (event) => {
+    if (typing(event.target)) left = false;
+  });
   on(document, "keydown", (event) => {
     if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
-    if (event.key === "." && (event.ctrlKey || event.metaKey)) app.emit("stop");
-    else if (event.key === "Escape") leave();
-    else if (answers(event)) answerBy(event.code.slice(-1));
-    else if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
-    else if (Object.hasOwn(plain, event.key)) plain[event.key]();
-    else return;
+    const control = event.ctrlKey || event.metaKey;
+    const commands = left || promptField() === null;
+    if (control && event.key === ".") app.emit("stop");
+    else if (control && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") openPalette(app);
+    else if (event.key === "Escape") {
+      leave();
+      left = true;
+    } else if (answers(event, commands)) answerBy(event.code.slice(-1));
+    else if (answersByLetter(event, commands)) answerBy(letterOf(event));
+    else if (!writes(event) || typing(event.target)) return;
+    else if (!commands) {
+      promptField().focus();
+      return; // the letter is written there
+    } else {
+      const command = availableCommands(app).find(({ keys }) => keys === event.key);
+      if (!command) return;
+      command.run();
+    }
     event.preventDefault();
   });
 }
 
-function answers(event) {
-  if (!/^(Digit|Numpad)[1-9]$/.test(event.code) || event.ctrlKey || event.metaKey || event.shiftKey)
-    return false;
-  return (
-    (event.altKey || !typing(event.target)) &&
-    document.querySelector("#questions .answers button[data-key]") !== null
-  );
+function answers(event, commands) {
+  if (!/^(Digit|Numpad)[1-9]$/.test(event.code) || event.ctrlKey || event.metaKey || event.shiftKey) return false;
+  const plain = !typing(event.target) && (commands || event.target.closest?.("#questions"));
+  return (event.altKey || plain) && document.querySelector("#questions .answers button[data-key]") !== null;
+}
+
+/** The letter of a key. With Alt, some systems make another character of it. */
+function letterOf({ key, code, altKey, shiftKey }) {
+  const letter = altKey && !/^[a-z]$/i.test(key) ? code.slice(3) : key;
+  return shiftKey ? letter.toUpperCase() : letter.toLowerCase();
+}
+
+/** The button of the first open question that a digit or letter chooses. Rejecting once and always stand in
+ * for each other: both keys mean no. */
+function answerButton(key) {
+  const answersOf = document.querySelector("#questions .permission .answers");
+  const find = (letter) => answersOf?.querySelector(`button[data-letter="${letter}"]`);
+  if (/[0-9]/.test(key)) return answersOf?.querySelector(`button[data-key="${key}"]`);
+  return find(key) ?? (key === "N" ? find("n") : null);
+}
+
+function answersByLetter(event, commands) {
+  if (event.ctrlKey || event.metaKey) return false;
+  const plain = !typing(event.target) && (commands || event.target.closest?.("#questions"));
+  if (!event.altKey && !plain) return false;
+  return /^[yanN]$/.test(letterOf(event)) && Boolean(answerButton(letterOf(event)));
 }
 
 /** Answer the first open question. */
-function answerBy(digit) {
-  const answersOf = document.querySelector("#questions .permission .answers");
-  answersOf?.querySelector(`button[data-key="${digit}"]`)?.click();
+function answerBy(key) {
+  answerButton(key)?.click();
 }
 
 function leave() {

@@ -44,7 +44,8 @@ export function mount(app, element) {
   });
 }
 
-function control(app, session, option, disabled) {
+/** A control for an option. `session.setOption(id, value)` sets it. */
+export function control(app, session, option, disabled) {
   const id = idOf(option);
   const name = safeLine(option.name ?? id, 40);
   const choose = async (value, undo) => {

@@ -13,6 +13,18 @@ export const KINDS = {
   reject_always: { verb: "reject", says: "from now on" },
 };
 
+/** What each key chooses: the same in the terminal UI and on the command line (`transcripts/answers.py`). */
+const ANSWER_KEYS = { y: "allow_once", a: "allow_always", n: "reject_once", N: "reject_always" };
+
+/** The key of each option: of the first one of each kind, "" for one that has only its number. Pure. */
+export function optionKeys(kinds) {
+  const keys = kinds.map((kind, at) => {
+    const key = Object.keys(ANSWER_KEYS).find((each) => ANSWER_KEYS[each] === kind);
+    return key && kinds.indexOf(kind) === at ? key : "";
+  });
+  return keys.includes("n") ? keys : keys.map((key) => (key === "N" ? "n" : key));
+}
+
 /** Whether the name of an option does not say how long it applies. Pure. */
 export function needsKind(name, kind) {
   const words = name.toLowerCase();
@@ -28,6 +40,7 @@ export function permissionCard(app, session, question, answerWith) {
   const shown = h("div", { class: "preview" });
   const looking = app.role === "observer";
   const options = question.options ?? [];
+  const keys = optionKeys(options.map(({ kind }) => kind));
   const waits = looking
     ? "You are an observer. Other users can answer."
     : options.length === 0
@@ -60,7 +73,7 @@ export function permissionCard(app, session, question, answerWith) {
           "div",
           { class: "answers", role: "group", "aria-label": "Your answer" },
           options.map((option, index) =>
-            optionButton(option, index, () => answerWith({ optionId: option.optionId })),
+            optionButton(option, index, keys[index], () => answerWith({ optionId: option.optionId })),
           ),
         ),
   );
@@ -76,7 +89,7 @@ export function permissionCard(app, session, question, answerWith) {
   return { element, name, refresh };
 }
 
-function optionButton(option, index, run) {
+function optionButton(option, index, letter, run) {
   const kind = KINDS[option.kind] ?? { verb: "other", says: "" };
   const name = safeLine(option.name ?? option.optionId, 80);
   const first = option.kind === "allow_once";
@@ -85,12 +98,13 @@ function optionButton(option, index, run) {
     {
       type: "button",
       class: [kind.verb, first && "primary"],
-      dataset: { key: index < 9 ? String(index + 1) : "" },
+      dataset: { key: index < 9 ? String(index + 1) : "", letter },
       onclick: run,
     },
     icon(kind.verb === "allow" ? "check" : kind.verb === "reject" ? "close" : "other"),
     h("span", null, name),
     needsKind(name, option.kind ?? "") ? h("small", null, kind.says) : null,
+    letter ? h("kbd", { "aria-hidden": "true" }, letter === "N" ? "⇧ n" : letter) : null,
     index < 9 ? h("kbd", { "aria-hidden": "true" }, String(index + 1)) : null,
   );
 }

@@ -6,6 +6,7 @@ import { safeLine } from "../text_safety.js";
 import { elicitationCard } from "./elicitation.js";
 import { permissionCard } from "./permission.js";
 import { tell } from "./toasts.js";
+import { causeOf } from "./transcript/end.js";
 
 const ACTIONS = { decline: "declined", cancel: "not now" };
 
@@ -15,7 +16,10 @@ export function endOf(question, me) {
     question.by?.clientId !== undefined && question.by.clientId === me
       ? "you"
       : safeLine(question.by?.name ?? "", 64);
-  if (question.state === "expired") return "The question expired without an answer. Nothing was allowed.";
+  if (question.state === "expired") {
+    const cause = causeOf(question.cause);
+    return `Not answered${cause ? `: ${cause}` : " in time"}. Nothing was allowed.`;
+  }
   if (question.state === "cancelled") return who ? `Cancelled by ${who}.` : "The question was withdrawn.";
   const what = question.outcomeName
     ? safeLine(question.outcomeName, 80)

@@ -1,15 +1,19 @@
 // The list of sessions with their states, with a search field and arrow keys.
 
-import { confirmed } from "../dialog.js";
 import { h, on, replace, setLabel, setText } from "../dom.js";
+import { grouped, GROUPINGS } from "../grouping.js";
 import { icon, iconButton, mark } from "../icons.js";
-import { keep } from "../storage.js";
+import { opensMenu } from "../menu.js";
+import { keep, kept } from "../storage.js";
 import { safeLine } from "../text_safety.js";
 import { ago, counted, shortPath } from "../words.js";
 import { hubsButton } from "./hubs.js";
 import { newSession } from "./new_session.js";
 import { isDrawer, setPanel } from "./panels.js";
+import { searchButton } from "./search.js";
+import { archiveSession, mayRemove, removeSession, showArchived } from "./session_acts.js";
 import { stateDot, stateOf } from "./state.js";
+import { UNTITLED } from "./title.js";
 import { tell } from "./toasts.js";
 
 const SHOWN = 300;
@@ -45,18 +49,35 @@ export function mount(app, element) {
   const list = h("ul", { class: "session-list" });
   const rest = h("p", { class: "note rest", hidden: true });
   const foot = h("p", { class: "only-read", role: "status" });
-  const begin = iconButton("add", "New session", () => newSession(app), { title: "New session (n)" });
+  const begin = iconButton("add", "New session", () => newSession(app), { title: "New session" });
+  const look = iconButton("other", "List of sessions", null);
   const rows = new Map();
+  const headings = new Headings();
+  const group = (how) => {
+    keep("grouping", how === "day" ? null : how);
+    show();
+  };
+  const looks = () => [
+    ...Object.entries(GROUPINGS).map(([how, label]) => ({
+      label,
+      checked: how === grouping(),
+      run: () => group(how),
+    })),
+    "More",
+    { label: "Archived sessions", icon: icon("archive"), run: () => showArchived(app) },
+  ];
 
   replace(
     element,
-    h("div", { class: "brand" }, mark(), h("span", null, "Antiphon"), begin),
+    h("div", { class: "brand" }, mark(), h("span", null, "Antiphon"), searchButton(app), look, begin),
     h("div", { class: "find" }, icon("search"), search, h("kbd", { "aria-hidden": "true" }, "/")),
     list,
     rest,
     foot,
     hubsButton(app),
   );
+
+  opensMenu(look, looks, { label: "List of sessions" });
 
   const show = () => {
     const all = arranged(found(app.sessions, search.value));
@@ -69,12 +90,21 @@ export function mount(app, element) {
       row.remove();
       rows.delete(id);
     }
-    shown.forEach((entry, index) => {
-      if (!rows.has(entry.sessionId)) rows.set(entry.sessionId, makeRow(app, entry.sessionId));
-      const row = rows.get(entry.sessionId);
-      paint(row, entry, entry.sessionId === app.session?.id, now, app);
+    let index = 0;
+    const put = (row) => {
       if (list.children[index] !== row) list.insertBefore(row, list.children[index] ?? null);
-    });
+      index += 1;
+    };
+    for (const group of grouped(shown, grouping(), now, { shortPath })) {
+      put(headings.of(group));
+      for (const entry of group.entries) {
+        if (!rows.has(entry.sessionId)) rows.set(entry.sessionId, makeRow(app, entry.sessionId));
+        const row = rows.get(entry.sessionId);
+        paint(row, entry, entry.sessionId === app.session?.id, now, app);
+        put(row);
+      }
+    }
+    while (list.children.length > index) list.lastChild.remove();
     element.classList.toggle("none", shown.length === 0);
     list.dataset.empty = search.value ? "No sessions match." : "No sessions yet.";
     setText(foot, search.value ? `${counted(all.length, "session")} found` : "");
@@ -89,7 +119,7 @@ export function mount(app, element) {
     else if (event.key === "ArrowUp") at <= 0 ? search.focus() : all[at - 1].focus();
     else if (event.key === "Home" && at >= 0) all[0].focus();
     else if (event.key === "End" && at >= 0) all.at(-1).focus();
-    else if (event.key === "Delete" && at >= 0) all[at].parentElement.querySelector(".remove")?.click();
+    else if (event.key === "Delete" && at >= 0) removeFocused(app, all, at);
     else if (event.key === "Enter" && document.activeElement === search) all[0]?.click();
     else if (event.key === "Escape" && search.value) {
       search.value = "";
@@ -102,6 +132,30 @@ export function mount(app, element) {
   app.on("session", show);
   setInterval(show, 30_000);
   show();
+}
+
+/** How the list is grouped. */
+function grouping() {
+  const how = kept("grouping");
+  return Object.hasOwn(GROUPINGS, how) ? how : "day";
+}
+
+/** The headings of groups, which stay the same elements while the list changes. */
+class Headings {
+  #made = new Map();
+
+  of({ name, title }) {
+    if (!this.#made.has(name)) {
+      this.#made.set(name, h("li", { class: "session-group", role: "presentation" }, h("h2", { title: title && safeLine(title, 400) }, name)));
+    }
+    return this.#made.get(name);
+  }
+}
+
+function removeFocused(app, all, at) {
+  if (!mayRemove(app)) return;
+  (all[at + 1] ?? all[at - 1])?.focus();
+  removeSession(app, all[at].parentElement.dataset.id);
 }
 
 function makeRow(app, id) {
@@ -117,22 +171,21 @@ function makeRow(app, id) {
       }
     },
   });
-  const remove = h(
-    "button",
-    {
-      type: "button",
-      class: "remove quiet icon-only",
-      tabindex: "-1",
-      title: "Delete",
-      onclick: () => removeSession(app, id),
-    },
-    icon("delete"),
-  );
-  return h("li", null, open, remove);
+  const more = h("button", { type: "button", class: "more quiet icon-only", tabindex: "-1" }, icon("other"));
+  const items = () => [
+    { label: "Archive", icon: icon("archive"), run: () => archiveSession(app, id) },
+    { label: "Delete", icon: icon("delete"), run: () => removeSession(app, id) },
+  ];
+  const opens = () => {
+    opensMenu(more, items, { label: "Session" }); // made when it is needed: there may be hundreds of rows
+    more.click();
+  };
+  on(more, "click", opens, { once: true });
+  return h("li", { dataset: { id } }, open, more);
 }
 
 function paint(row, entry, current, now, app) {
-  const title = safeLine(entry.title ?? "", 120) || "Untitled session";
+  const title = safeLine(entry.title ?? "", 120) || UNTITLED;
   const state = stateOf(entry.state);
   const others = entry.clients ? counted(entry.clients, "client") : null;
   const facts = [entry.agent && safeLine(entry.agent, 40), entry.cwd && shortPath(entry.cwd)].filter(
@@ -142,7 +195,7 @@ function paint(row, entry, current, now, app) {
   const drawn = JSON.stringify([title, entry.state, others, facts, time, current, app.role]);
   if (row.dataset.drawn === drawn) return;
   row.dataset.drawn = drawn;
-  const [open, remove] = row.children;
+  const [open, more] = row.children;
   open.setAttribute("aria-current", current ? "page" : "false");
   setLabel(open, "title", safeLine(entry.cwd ?? "", 400));
   replace(
@@ -166,23 +219,7 @@ function paint(row, entry, current, now, app) {
         )
       : null,
   );
-  setLabel(remove, "aria-label", `Delete ${title}`);
-  remove.hidden = app.role !== null && app.role !== "owner";
-}
-
-async function removeSession(app, id) {
-  const entry = app.sessions.find((each) => each.sessionId === id);
-  const title = safeLine(entry?.title ?? "", 120) || "this session";
-  const sure = await confirmed({
-    title: "Delete the session?",
-    text: `“${title}” and its conversation are deleted for all users. Files that the agent changed stay.`,
-    action: "Delete",
-  });
-  if (!sure) return;
-  try {
-    await app.remove(id);
-    keep(`draft.${id}`, null);
-  } catch (error) {
-    tell(app, "The session was not deleted", error);
-  }
+  setLabel(more, "aria-label", `Archive or delete ${title}`);
+  setLabel(more, "title", "Archive or delete");
+  more.hidden = !mayRemove(app);
 }

@@ -75,6 +75,6 @@ export function mount(app, element) {
     if (!isOpen("side")) setPanel("side", true);
     select(name, { focus: true });
   });
-  app.on("reveal", () => isDrawer("side") && isOpen("side") && setPanel("side", false));
+  for (const shown of ["reveal", "changes"]) app.on(shown, () => isDrawer("side") && isOpen("side") && setPanel("side", false));
   select(names.includes(kept("tab")) ? kept("tab") : "plan");
 }

@@ -6,6 +6,8 @@ export const STATES = {
   idle: { word: "Ready", mark: "idle" },
   running: { word: "Working", mark: "working" },
   requires_action: { word: "Waiting for an answer", mark: "waiting" },
+  starting: { word: "Starting", mark: "working" },
+  failed: { word: "Not started", mark: "lost" },
   kept: { word: "Stored", mark: "kept" },
   damaged: { word: "Damaged", mark: "lost" },
   newer: { word: "Written by a newer version", mark: "lost" },

@@ -102,12 +102,12 @@ export function mount(app, element, count) {
   const isSeen = () => chosen && isOpen("side") && !document.hidden;
   const refresh = async () => {
     const session = app.session;
-    if (session === null || asking || !isSeen()) return;
+    if (session === null || session.starting || asking || !isSeen()) return;
     asking = true;
     stale = false;
     const began = performance.now();
     try {
-      const answer = await app.timeline(session.id);
+      const answer = await app.call("_antiphon/timeline", { sessionId: session.id });
       if (app.session === session && Array.isArray(answer?.items)) {
         items = answer.items;
         ahead = (answer.now ?? Date.now()) - Date.now();

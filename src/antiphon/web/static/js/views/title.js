@@ -5,8 +5,11 @@ import { icon } from "../icons.js";
 import { safeLine } from "../text_safety.js";
 import { tell } from "./toasts.js";
 
+/** The title of a session that has none. */
+export const UNTITLED = "Untitled";
+
 export function titleOf(session) {
-  return safeLine(session?.title ?? "", 200) || "Untitled session";
+  return safeLine(session?.title ?? "", 200) || UNTITLED;
 }
 
 export function editableTitle(app) {
@@ -25,7 +28,7 @@ export function editableTitle(app) {
     if (editing) return;
     const session = app.session;
     setText(words, session ? titleOf(session) : "Antiphon");
-    button.disabled = session === null || app.role === "observer";
+    button.disabled = session === null || session.starting !== null || app.role === "observer";
     button.classList.toggle("untitled", session !== null && !session.title);
   };
 
@@ -38,7 +41,7 @@ export function editableTitle(app) {
       "aria-label": "Title of the session",
       maxlength: 200,
       value: safeLine(session.title ?? "", 200),
-      placeholder: "Untitled session",
+      placeholder: UNTITLED,
     });
     const finish = async (save) => {
       if (!editing) return;

@@ -66,7 +66,12 @@ function drawImage({ data, mimeType, uri }) {
   }
   const image = h("img", { src: `data:${mimeType};base64,${data}`, alt: safeLine(uri ?? "An image", 200),
     loading: "lazy", decoding: "async" });
-  const figure = h("figure", { class: "picture" }, image);
+  const button = h("button", { type: "button", class: "zoom", "aria-expanded": "false", "aria-label":
+    `Enlarge ${image.alt}`, onclick: () => {
+    const open = figure.classList.toggle("open");
+    button.setAttribute("aria-expanded", String(open));
+  } }, image);
+  const figure = h("figure", { class: "picture" }, button);
   const fail = () => replace(figure, chip("image", "This image cannot be shown", mimeType));
   image.addEventListener("error", fail);
   return figure;

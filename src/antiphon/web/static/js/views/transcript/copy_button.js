@@ -1,20 +1,26 @@
 // A button that copies a text, and shows whether that worked.
 
-import { replace, setLabel } from "../../dom.js";
+import { h, replace, setLabel } from "../../dom.js";
 import { icon, iconButton } from "../../icons.js";
 
 const SAID = 1600;
 
-/** @param {() => string} text returns the text to copy */
-export function copyButton(text, label = "Copy") {
+/**
+ * @param {() => string} text returns the text to copy
+ * @param {string|null} words are shown beside the icon
+ */
+export function copyButton(text, label = "Copy", words = null) {
   const button = iconButton("copy", label, null, { kind: "copy" });
+  const draw = (drawn) => replace(button, icon(drawn), words === null ? null : h("span", null, words));
+  button.classList.toggle("icon-only", words === null);
+  draw("copy");
   let timer = 0;
-  const say = (drawn, words) => {
-    replace(button, icon(drawn));
-    setLabel(button, "aria-label", words);
+  const say = (drawn, said) => {
+    draw(drawn);
+    setLabel(button, "aria-label", said);
     clearTimeout(timer);
     timer = setTimeout(() => {
-      replace(button, icon("copy"));
+      draw("copy");
       setLabel(button, "aria-label", label);
     }, SAID);
   };

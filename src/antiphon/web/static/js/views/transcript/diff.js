@@ -3,15 +3,20 @@
 import { splitRows, unifiedRows } from "../../diff_rows.js";
 import { h, replace } from "../../dom.js";
 import { readPatch } from "../../fold/patch.js";
+import { cutPieces, highlightLines, LONGEST } from "../../highlight/highlight.js";
+import { languageOf } from "../../highlight/languages.js";
 import { icon } from "../../icons.js";
 import { keep, kept } from "../../storage.js";
 import { safeLine, safeText } from "../../text_safety.js";
 import { counted, within } from "../../words.js";
+import { drawPieces } from "./code.js";
 import { copyButton } from "./copy_button.js";
 
 const FIRST = 160;
 const SLICE = 800;
 const LONG_LINE = 2000;
+/** Diffs with longer lines get more room where there is more. */
+const NARROW = 78;
 const WORDS = { add: "new", delete: "deleted", move: "moved", copy: "copied" };
 
 const wide = matchMedia("(min-width: 900px)");
@@ -35,13 +40,21 @@ export class DiffView {
   #part = null;
   #files = [];
   #cut = false;
+  #long = false;
   #shown = FIRST;
   #opened = new Set();
   #folder;
 
-  /** @param {string|null} folder paths are shown relative to it */
-  constructor(folder) {
+  #open;
+
+  /**
+   * @param {string|null} folder paths are shown relative to it
+   * @param {(path: string) => void} open is called with a path that was clicked on
+   * @param {string} opens what that does
+   */
+  constructor(folder, open, opens = "Show in the transcript") {
     this.#folder = folder;
+    this.#open = { run: open, label: opens };
     views.add(this);
   }
 
@@ -53,6 +66,9 @@ export class DiffView {
     const { files, cut } = readPatch(format === "git_patch" && typeof text === "string" ? text : "");
     this.#cut = cut;
     const changes = Array.isArray(part.changes) ? part.changes : [];
+    const longest = files.flatMap(({ hunks }) => hunks.flatMap(({ lines }) => lines))
+      .reduce((most, { text }) => Math.max(most, text.length), 0);
+    this.#long = longest > NARROW;
     this.#files = changes.map((change, at) => ({ change, file: files[at] ?? null }));
     if (!changes.length) this.#files = files.map((file) => ({ change: file, file }));
     this.draw();
@@ -61,11 +77,12 @@ export class DiffView {
   draw() {
     const split = style === "split" && wide.matches;
     let left = this.#shown;
+    this.element.classList.toggle("wide", split || this.#long);
     const files = this.#files.map(({ change, file }) => {
       const [body, used] = this.#body(file, split, left);
       left = Math.max(0, left - used);
-      return h("section", { class: "file", "aria-label": safeLine(change.path ?? "", 200) },
-        header(change, file, this.#part, this.#folder), body);
+      return h("div", { class: "file", role: "group", "aria-label": safeLine(change.path ?? "", 200) },
+        header(change, file, this.#part, this.#folder, this.#open), body);
     });
     const cut = this.#cut ? h("p", { class: "note" }, "The rest of this diff is not shown.") : null;
     replace(this.element, files, cut);
@@ -76,11 +93,12 @@ export class DiffView {
     if (file.binary) return [h("p", { class: "note" }, "Binary file."), 0];
     if (!file.hunks.length) return [null, 0];
     const unified = this.#unfolded(unifiedRows(file.hunks));
+    paint(file);
     const rows = split ? splitRows(unified) : unified;
     const shown = rows.slice(0, most);
     const draw = { fold: (row) => this.#fold(row), gap: drawGap, line: drawLine, pair: drawPair };
     const grid = h("div",
-      { class: ["lines", split && "split"], tabindex: "0", role: "region", "aria-label": "Changes" },
+      { class: ["lines", split && "split"], tabindex: "0", role: "group", "aria-label": "Changes" },
       shown.map((row) => draw[row.kind](row)));
     const rest = rows.length - shown.length;
     const words = `Show ${counted(Math.min(SLICE, rest), "more line")} of ${rest}`;
@@ -111,15 +129,16 @@ export class DiffView {
 
 const foldKey = (row) => `${row.rows[0].old} ${row.rows[0].new} ${row.rows.length}`;
 
-function header(change, file, part, folder) {
+function header(change, file, part, folder, open) {
   const elsewhere = ["move", "copy"].includes(change.operation) && change.oldPath;
   const before = elsewhere ? safeLine(within(change.oldPath, folder), 200) : "";
   const from = elsewhere ? h("span", { class: "from" }, `${before} → `) : null;
   const word = WORDS[change.operation];
   return h("header", null,
     icon(change.operation === "delete" ? "delete" : "file"),
-    h("span", { class: "path", title: safeLine(change.path ?? "", 400) },
-      from, pathParts(within(change.path ?? "", folder))),
+    h("button", { type: "button", class: "path path-link", title: `${safeLine(change.path ?? "", 400)}\n${open.label}`,
+      "aria-label": `${before && `${before} → `}${safeLine(within(change.path ?? "", folder), 200)}: ${open.label}`,
+      onclick: () => open.run(change.path) }, from, pathParts(within(change.path ?? "", folder))),
     word ? h("span", { class: "op" }, word) : null,
     file ? h("span", { class: "counts" }, h("span", { class: "added" }, `+${file.added}`),
       h("span", { class: "removed" }, `−${file.removed}`)) : null,
@@ -157,6 +176,29 @@ function drawPair({ left, right }) {
   return h("div", { class: "pair" }, half(left, "old"), half(right, "new"));
 }
 
+/** Part of a line, in the colours of its language. */
+function part({ source }, whole, from, to) {
+  return source?.pieces ? drawPieces(cutPieces(source.pieces, from, to)) : safeText(whole.slice(from, to));
+}
+
+/** Find the colours of a file: of the lines as they were, and as they are. */
+function paint(file) {
+  const language = languageOf(file.path ?? file.oldPath);
+  if (!language || file.painted) return;
+  file.painted = true;
+  for (const hunk of file.hunks) {
+    for (const other of ["+", "-"]) {
+      const lines = hunk.lines.filter(({ sign, text }) => sign !== other && text.length <= LONG_LINE);
+      const length = lines.reduce((sum, { text }) => sum + text.length + 1, 0);
+      if (length > LONGEST) continue;
+      const painted = highlightLines(lines.map(({ text }) => text), language);
+      lines.forEach((line, at) => {
+        line.pieces = painted[at];
+      });
+    }
+  }
+}
+
 const SIGN = { "+": "added", "-": "removed", " ": "same" };
 const READ = { "+": "added: ", "-": "removed: " };
 
@@ -170,8 +212,8 @@ function text(row) {
   const [from, to] = long || !row.mark ? [0, 0] : row.mark;
   return h("span", { class: "text" },
     READ[row.sign] ? h("span", { class: "only-read" }, READ[row.sign]) : null,
-    safeText(whole.slice(0, from)),
-    to > from ? h("mark", null, safeText(whole.slice(from, to))) : null,
-    safeText(whole.slice(to)) || "\u200a",
+    part(row, whole, 0, from),
+    to > from ? h("mark", null, part(row, whole, from, to)) : null,
+    to < whole.length ? part(row, whole, to, whole.length) : "\u200a",
     long ? h("span", { class: "note" }, ` … ${row.text.length - LONG_LINE} more`) : null);
 }

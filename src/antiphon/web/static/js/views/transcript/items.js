@@ -1,6 +1,7 @@
 // The view of an item, its estimated height, and its text for the search.
 
-import { CompactionView, EndView, NoteView, NoticeView, SubagentView, WorkView } from "./marks.js";
+import { EndView } from "./end.js";
+import { CompactionView, NoteView, NoticeView, SubagentView, WorkView } from "./marks.js";
 import { MessageView, ThoughtView, UnsentView } from "./message.js";
 import { ToolView } from "./tool.js";
 

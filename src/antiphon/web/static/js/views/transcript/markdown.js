@@ -1,10 +1,13 @@
 // Markdown as nodes. Streamed text is drawn from the last block on; earlier blocks are not touched.
 
-import { h, setText, textNode } from "../../dom.js";
+import { h, textNode } from "../../dom.js";
+import { languageNamed } from "../../highlight/languages.js";
 import { icon } from "../../icons.js";
 import { parseBlocks, weightOf } from "../../markdown/blocks.js";
 import { parseInline } from "../../markdown/inline.js";
 import { printedText, safeLine } from "../../text_safety.js";
+import { drawCode } from "./code.js";
+import { drawMath } from "./math.js";
 import { copyButton } from "./copy_button.js";
 import { Slices } from "./slices.js";
 
@@ -70,6 +73,8 @@ function drawBlock(block) {
       return drawTable(block);
     case "rule":
       return h("hr");
+    case "math":
+      return drawMath(block);
     default:
       return h("p", null, inline(block.text));
   }
@@ -99,14 +104,13 @@ function drawTable({ aligns, head, rows }) {
 
 /** A code block with its language and a copy button. */
 export function codeBlock(text, info = "") {
-  const code = new Slices((element, part) => {
-    setText(element, part);
-  });
+  const language = languageNamed(info.split(/[\s{,]/)[0]);
+  const code = new Slices((element, part) => drawCode(element, part, language));
   code.set(text);
   code.element.classList.add("code-text");
-  const language = safeLine(info.split(/\s/)[0] ?? "", 24);
+  const name = safeLine(info.split(/\s/)[0] ?? "", 24);
   return h("figure", { class: "code" },
-    h("figcaption", null, h("span", null, language || "text"), copyButton(() => text, "Copy the code")),
+    h("figcaption", null, h("span", null, name || "text"), copyButton(() => text, "Copy the code")),
     h("pre", { tabindex: "0" }, code.element));
 }
 
@@ -127,6 +131,8 @@ function drawInline(node) {
     case "image":
       // Nothing is fetched from an address of the agent: it would reveal the reader.
       return link(node.href, [icon("image"), node.alt || "image"], "picture");
+    case "math":
+      return drawMath(node);
     case "break":
       return h("br");
     default:

@@ -1,46 +1,11 @@
-// Entries between messages: ends of turns, notices, compactions, subagents and messages between sessions.
+// Entries between messages: notices, compactions, subagents and messages between sessions.
 
 import { h, replace, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
 import { safeLine, safeText } from "../../text_safety.js";
-import { lasting, many } from "../../words.js";
+import { lasting } from "../../words.js";
 import { stateMark } from "../state.js";
 import { Blocks } from "./blocks.js";
-
-const ENDS = {
-  cancelled: ["stop", "Stopped"],
-  refusal: ["warning", "The agent refused"],
-  max_tokens: ["warning", "The agent reached its token limit"],
-  max_turn_requests: ["warning", "The agent reached its request limit"],
-  error: ["warning", "The turn failed"],
-};
-
-/** Milliseconds from which on the duration of a turn is shown. */
-const BRIEF = 1000;
-
-export class EndView {
-  constructor(item) {
-    this.item = item;
-    this.element = h("div", { class: ["end", ENDS[item.stopReason] ? item.stopReason : "well"] });
-  }
-
-  update() {
-    const { stopReason, error, usage, at, since } = this.item;
-    const [drawn, words] = ENDS[stopReason] ?? [null, null];
-    const interrupted = error?.data?.reason === "interrupted";
-    const said = interrupted ? "The turn was interrupted" : words;
-    const facts = [
-      at && since && at - since >= BRIEF ? lasting(at - since) : null,
-      Number.isFinite(usage?.totalTokens) ? `${many(usage.totalTokens)} tokens` : null,
-      !words && stopReason && stopReason !== "end_turn" ? safeLine(stopReason, 60) : null,
-    ].filter(Boolean).join(" · ");
-    this.element.hidden = !said && !facts;
-    const message = interrupted ? "" : safeText(String(error?.message ?? "").slice(0, 2000));
-    const why = message ? h("p", { class: "why" }, message) : null;
-    replace(this.element, h("p", null, drawn ? icon(drawn) : null, said ? h("span", null, said) : null,
-      facts ? h("span", { class: "facts" }, facts) : null), why);
-  }
-}
 
 /** A pulse while the turn runs, with its duration. */
 export class WorkView {

@@ -1,12 +1,21 @@
 // Prompts with their senders, messages of the agent, and folded thoughts.
 
-import { h, replace, setText } from "../../dom.js";
+import { h, replace, setLabel, setText } from "../../dom.js";
 import { icon, iconButton } from "../../icons.js";
 import { safeLine } from "../../text_safety.js";
 import { initials } from "../../words.js";
 import { Blocks } from "./blocks.js";
 import { copyButton } from "./copy_button.js";
 import { Reactions } from "./reactions.js";
+
+/** Prompts with more letters or lines are folded. */
+const LONG_TEXT = 2400;
+const LONG_LINES = 24;
+
+/** Whether a prompt is folded at first. Pure. */
+export function isLong(text) {
+  return text.length > LONG_TEXT || text.split("\n", LONG_LINES + 1).length > LONG_LINES;
+}
 
 /** Shown in place of a deleted message. */
 const DELETED = "Message deleted";
@@ -17,6 +26,10 @@ export class MessageView {
   #blocks = new Blocks();
   #who = h("header", { class: "who" });
   #said = null;
+  #fold = h("button", { type: "button", class: "quiet fold-prompt", hidden: true, onclick: () => {
+    this.around.remember(this.item.key, !(this.around.opened(this.item.key) ?? false));
+    this.#foldLong();
+  } });
   #deleted = h("p", { class: "deleted", hidden: true }, DELETED);
 
   constructor(item, around) {
@@ -25,11 +38,28 @@ export class MessageView {
     const { id, role } = item;
     const fork = iconButton("fork", "Fork from here", () => around.fork(id));
     const acts = h("footer", { class: "acts" }, copyButton(() => item.text, "Copy the message"),
-      this.reactions.button(), around.app.begins ? fork : null);
+      this.reactions.button(), role === "user" ? resending(item, around) : null,
+      around.app.begins ? fork : null);
     const label = role === "user" ? "Prompt" : "Answer";
     this.element = h("article", { class: ["message", role], "aria-label": label },
-      role === "user" ? this.#who : null, this.#blocks.element, this.#deleted, this.reactions.element, acts);
+      role === "user" ? this.#who : null, this.#blocks.element, this.#fold, this.#deleted, this.reactions.element,
+      acts);
     this.around = around;
+  }
+
+  open() {
+    if (this.item.role === "user") this.around.remember(this.item.key, true);
+    this.update();
+  }
+
+  /** Fold a long prompt, unless the user has opened it. */
+  #foldLong() {
+    const long = isLong(this.item.text);
+    const open = this.around.opened(this.item.key) ?? false;
+    this.#fold.hidden = !long;
+    this.element.classList.toggle("folded", long && !open);
+    this.#fold.setAttribute("aria-expanded", String(open));
+    setText(this.#fold, open ? "Show less" : "Show all");
   }
 
   update() {
@@ -37,7 +67,10 @@ export class MessageView {
     this.#deleted.hidden = !this.item.deleted;
     this.reactions.update();
     this.element.classList.toggle("streaming", !this.item.complete);
-    if (this.item.role === "user") this.#sign();
+    if (this.item.role === "user") {
+      this.#sign();
+      this.#foldLong();
+    }
   }
 
   #sign() {
@@ -54,6 +87,16 @@ export class MessageView {
       h("span", { class: "name" }, name || "Prompt", you ? h("span", { class: "you-mark" }, " you") : null),
       at ? h("time", { datetime: new Date(at).toISOString() }, CLOCK.format(at)) : null);
   }
+}
+
+/** Buttons that send a prompt again; their labels say where it goes. */
+function resending(item, { resend }) {
+  if (!resend.may) return null;
+  const edit = iconButton("edit", "Edit and resend", () => resend.edit(item));
+  const say = () => setLabel(edit, "title", resend.editLabel(item));
+  edit.addEventListener("pointerenter", say);
+  edit.addEventListener("focus", say);
+  return [iconButton("retry", "Retry", () => resend.retry(item), { title: resend.retryLabel }), edit];
 }
 
 export class ThoughtView {
@@ -107,8 +150,9 @@ export class UnsentView {
   }
 
   update() {
-    const online = this.around.app.link.state === "online";
-    setText(this.#word, online ? "Sending" : "Waiting for the connection to the hub");
+    const { link, session } = this.around.app;
+    const sending = session?.starting ? "Waiting for the agent" : "Sending";
+    setText(this.#word, link.state === "online" ? sending : "Waiting for the connection to the hub");
     this.#blocks.set(this.item.blocks);
   }
 }

@@ -42,16 +42,38 @@ export function search(items, wanted, textsOf, found) {
 export function rangesIn(element, wanted) {
   const what = wanted.toLowerCase();
   const ranges = [];
-  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const inside = node.data.toLowerCase();
-    for (let at = inside.indexOf(what); at >= 0; at = inside.indexOf(what, at + what.length)) {
-      if (inside.length !== node.data.length || ranges.length >= 2000) break;
+  for (const { nodes, text } of runsOf(element)) {
+    let which = 0;
+    for (let at = text.indexOf(what); at >= 0; at = text.indexOf(what, at + what.length)) {
+      if (ranges.length >= 2000) return ranges;
+      while (nodes[which + 1]?.from <= at) which += 1;
+      let last = which;
+      while (nodes[last + 1]?.from < at + what.length) last += 1;
       const range = new Range();
-      range.setStart(node, at);
-      range.setEnd(node, at + what.length);
+      range.setStart(nodes[which].node, at - nodes[which].from);
+      range.setEnd(nodes[last].node, at + what.length - nodes[last].from);
       ranges.push(range);
     }
   }
   return ranges;
+}
+
+const BLOCKS = "p, li, pre, td, th, h3, h4, h5, h6, summary, figcaption, button, header, .text";
+
+/** The text nodes of an element in runs: highlighted code and emphasis part the text of a line into nodes. */
+function runsOf(element) {
+  const runs = [];
+  let block;
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const around = node.parentElement.closest(BLOCKS);
+    if (around !== block || !runs.length) runs.push({ nodes: [], parts: [], length: 0 });
+    block = around;
+    const lower = node.data.toLowerCase();
+    const run = runs.at(-1);
+    run.nodes.push({ node, from: run.length });
+    run.parts.push(lower.length === node.data.length ? lower : node.data);
+    run.length += node.data.length;
+  }
+  return runs.map(({ nodes, parts }) => ({ nodes, text: parts.join("") }));
 }

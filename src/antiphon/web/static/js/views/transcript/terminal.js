@@ -9,6 +9,8 @@ import { copyButton } from "./copy_button.js";
 /** Lines and characters that are shown, from the end. */
 const MOST_LINES = 2000;
 const MOST = 400_000;
+/** Terminals with longer lines get more room where there is more. */
+const NARROW = 86;
 
 export class TerminalView {
   #output = h("pre",
@@ -88,6 +90,7 @@ export class TerminalView {
 
   #add(spans, end) {
     const line = h("span", null, spans.map(drawSpan), end);
+    if (spans.reduce((sum, { text }) => sum + text.length, 0) > NARROW) this.element.classList.add("wide");
     this.#lines.push(line);
     this.#output.append(line);
   }

@@ -3,16 +3,18 @@
 import { h, replace, setLabel, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
 import { printedText, safeLine, safeText } from "../../text_safety.js";
-import { counted, shortPath, within } from "../../words.js";
+import { counted, shortPath } from "../../words.js";
 import { drawBlock, strange } from "./blocks.js";
 import { DiffView } from "./diff.js";
 import { codeBlock } from "./markdown.js";
+import { pathLink } from "./places.js";
 import { Slices } from "./slices.js";
 import { TerminalView } from "./terminal.js";
 
 const WORDS = { pending: "Waiting", in_progress: "Running", paused: "Paused", completed: "Done",
-  failed: "Failed", cancelled: "Cancelled" };
-const MARKS = { completed: "check", failed: "close", cancelled: "stop", paused: "pause", pending: "clock" };
+  failed: "Failed", cancelled: "Cancelled", left: "Not finished" };
+const MARKS = { completed: "check", failed: "close", cancelled: "stop", paused: "pause", pending: "clock",
+  left: "stop" };
 const NAMES = { switch_mode: "move" };
 const SHOWN_LOCATIONS = 6;
 const RAW = 200_000;
@@ -54,6 +56,14 @@ export class ToolView {
     return questions.some((each) => each.state === "open" && each.toolCallId === this.item.id);
   }
 
+  /** Whether the agent ended its turn and never said how this call ended. */
+  get #left() {
+    const { state, background } = this.around.session;
+    return state === "idle" && !this.item.final
+      && !background.some(({ toolCallId, terminalId }) => toolCallId === this.item.id
+        || this.item.content.some((part) => part?.type === "terminal" && part.terminalId === terminalId));
+  }
+
   open() {
     this.around.remember(this.item.key, true);
     this.update();
@@ -71,7 +81,7 @@ export class ToolView {
       setLabel(this.#title, "title", safeLine(item.title || "", 1000));
     });
     this.#once("kind", item.toolKind, () => replace(this.#icon, icon(NAMES[item.toolKind] ?? item.toolKind)));
-    const status = this.#asked ? "pending" : item.status;
+    const status = this.#asked ? "pending" : this.#left ? "left" : item.status;
     this.element.dataset.status = WORDS[status] ? status : "in_progress";
     this.#once("status", status, () => this.#state(status));
     const open = this.isOpen;
@@ -133,7 +143,8 @@ export class ToolView {
   #view(part) {
     const kind = part?.type;
     if (kind === "diff") {
-      const diff = new DiffView(this.around.session.cwd);
+      const { app, session } = this.around;
+      const diff = new DiffView(session.cwd, (path) => app.emit("changes", { path }), "Show all changes of this file");
       return { kind, element: diff.element, set: (next) => diff.set(next) };
     }
     if (kind === "terminal") {
@@ -149,9 +160,8 @@ export class ToolView {
     const { locations } = this.item;
     this.#places.hidden = !locations.length || this.item.content.some((part) => part?.type === "diff");
     const shown = locations.slice(0, SHOWN_LOCATIONS).map(({ path, line }) => {
-      const told = safeLine(within(path ?? "", this.around.session.cwd), 300);
-      return h("li", null, icon("file"),
-        h("span", null, told, line ? h("span", { class: "at" }, `:${line}`) : null));
+      return h("li", null, icon("file"), pathLink(this.around, path),
+        line ? h("span", { class: "at" }, `:${line}`) : null);
     });
     const rest = locations.length - shown.length;
     const more = rest > 0 ? h("li", { class: "note" }, `and ${counted(rest, "more place")}`) : null;

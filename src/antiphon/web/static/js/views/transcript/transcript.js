@@ -4,6 +4,7 @@ import { h, on, replace, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
 import { FindBar } from "./find_bar.js";
 import { guess, viewOf } from "./items.js";
+import { Resend } from "./resend.js";
 import { Window } from "./window.js";
 
 export function mount(app, element) {
@@ -47,7 +48,7 @@ class Transcript {
     this.#app = app;
     app.on("session", () => this.#follow());
     app.on("link", () => this.#restyleUnsent());
-    app.on("reveal", ({ id }) => this.#reveal(id));
+    app.on("reveal", ({ id }) => this.reveal(id));
     on(document, "keydown", (event) => {
       const wanted = (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "f";
       if ((!wanted && event.key !== "F3") || !this.#session || document.querySelector("dialog[open]")) return;
@@ -61,6 +62,7 @@ class Transcript {
 
   get app() { return this.#app; }
   get session() { return this.#session; }
+  resend = new Resend(this);
 
   opened(key) {
     return this.#chosen.get(`${this.#session.id} ${key}`);
@@ -71,26 +73,27 @@ class Transcript {
   }
 
   open(sessionId) {
-    this.#try("The session was not opened", this.#app.open(sessionId));
+    this.attempt("The session was not opened", this.#app.open(sessionId));
   }
 
   fork(messageId) {
-    this.#try("The session was not forked", this.#app.fork(this.#session.id, messageId));
+    this.attempt("The session was not forked", this.#app.fork(this.#session.id, messageId));
   }
 
   annotate(message, kind, value) {
-    this.#try("The reaction was not sent", this.#session.annotate(message, kind, value));
+    this.attempt("The reaction was not sent", this.#session.annotate(message, kind, value));
   }
 
   unannotate(id) {
-    this.#try("The reaction was not removed", this.#session.unannotate(id));
+    this.attempt("The reaction was not removed", this.#session.unannotate(id));
   }
 
   cancelTool(id) {
-    this.#try("The tool call was not stopped", this.#session.cancelTool(id));
+    this.attempt("The tool call was not stopped", this.#session.cancelTool(id));
   }
 
-  async #try(title, doing) {
+  /** Wait for something that a view began, and show why it failed. */
+  async attempt(title, doing) {
     try {
       await doing;
     } catch (error) {
@@ -119,7 +122,7 @@ class Transcript {
     this.#state();
   }
 
-  /** A tool call is folded while its question is open. */
+  /** A tool call is folded while its question is open, and is over when its turn is. */
   #asked() {
     for (const view of this.#list.shownViews()) if (view.item.kind === "tool") view.update();
   }
@@ -191,6 +194,7 @@ class Transcript {
     const { state } = this.#session;
     this.#list.element.setAttribute("aria-busy", String(state === "running"));
     const said = SAID[state] ?? "";
+    this.#asked();
     if (!this.#session.loading && this.#told.textContent !== said) setText(this.#told, said);
     this.#changed();
   }
@@ -206,12 +210,15 @@ class Transcript {
     this.#latest.hidden = !needed && document.activeElement !== this.#latest;
   }
 
-  #reveal(id) {
+  /** Scroll to a message or tool call by its id, open it, and mark it for a moment. Returns whether it is
+   * in the transcript. */
+  reveal(id) {
     const index = this.#rows.findIndex((row) => row.id === id);
-    if (index < 0) return;
+    if (index < 0) return false;
     const view = this.#list.reveal(index);
     view?.open?.();
     view?.row.classList.remove("revealed");
     requestAnimationFrame(() => view?.row.classList.add("revealed"));
+    return true;
   }
 }
