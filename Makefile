@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+RUNNABLE := $(VENV)/.runnable
 QUICK ?=
 # Tests wait for processes and sockets much of the time: two workers per core keep the machine busy.
 WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
@@ -10,28 +11,38 @@ RUNS ?=
 # Tests start hundreds of processes: each would compile what it imports again if no bytecode were kept.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup run cluster test peers faults faults-cluster races fuzz lint format schema bench bench-wire bench-session bench-hub bench-cluster sim-scale shots clean
+.PHONY: help setup run cluster test peers verdicts faults faults-cluster races fuzz lint format schema bench bench-wire bench-session bench-hub bench-cluster sim-scale shots clean
+
+check-python = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Antiphon needs Python 3.11 or newer; $(PYTHON) is older. Try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-setup: $(READY) ## Make the environment in .venv, with all extras
+setup: $(READY) ## Make the environment in .venv, with all extras and the test tools
+
+# What `make run` needs, and nothing else. An environment that has everything is good for it too.
+$(RUNNABLE): pyproject.toml
+	@test -e $(READY) -a ! pyproject.toml -nt $(READY) || { $(check-python) && $(PYTHON) tools/run_environment.py $(VENV); }
+	@touch $@
 
 # pip compiles on one core, compileall on all of them.
 $(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Antiphon needs Python 3.11 or newer; $(PYTHON) is older. Try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@$(check-python)
+	@echo "Installing everything, with the test tools, into $(VENV) …"
 	@if command -v uv >/dev/null 2>&1; then \
 		{ test -x $(BIN)/python || uv venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" $(VENV); } && \
 		uv pip install --quiet --python $(BIN)/python -e '.[all,dev]'; \
 	else \
-		{ test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV); } && \
+		{ test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); } && \
+		{ test -x $(BIN)/pip || $(BIN)/python -m ensurepip --default-pip >/dev/null; } && \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[all,dev]' && \
 		{ $(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null || true; }; \
 	fi
+	@rm -f $(VENV)/lib/*/site-packages/antiphon_checkout.pth
 	@touch $@
 
-run: $(READY) ## Start the hub with the built-in agent, and say what to do next (DATA=folder for another place)
+run: $(RUNNABLE) ## Start the hub with every installed agent, and say what to do next (DATA=folder for another place)
 	@$(BIN)/antiphon serve $(if $(DATA),--data "$(DATA)")
 
 cluster: $(READY) ## Start three NATS servers and three hubs on them, with the built-in agent, until Ctrl-C
@@ -43,6 +54,9 @@ test: $(READY) ## Run every test this machine can run; the summary names each sk
 
 peers: $(READY) ## Install the official SDKs and real agents into .cache/peers, for the tests and benchmarks that need them
 	$(BIN)/python -m tests.peers.install
+
+verdicts: peers ## Judge Antiphon, the official SDKs, real agents and real clients, and write docs/verdicts.md
+	$(BIN)/python -m tools.verdicts
 
 faults: $(READY) ## Kill a busy agent 200 times and a busy hub 300 times, and look for what is lost or doubled (RUNS=n for fewer)
 	$(BIN)/python -m tests.faults.campaign $(if $(RUNS),--runs $(RUNS))

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -29,12 +30,14 @@ from typing import IO
 ROOT = Path(__file__).parents[1]
 COMMANDS = (
     "antiphon.cli.attach",
+    "antiphon.cli.judge.check",
+    "antiphon.cli.judge.log",
     "antiphon.cli.transfer",
     "antiphon.cli.prompt",
     "antiphon.cli.output.painted",
-    "antiphon.cli.serve",
+    "antiphon.cli.hub.serve",
     "antiphon.cli.sessions",
-    "antiphon.cli.tokens",
+    "antiphon.cli.hub.tokens",
     "antiphon.hub.http.listener",
 )
 """What is imported before the first command runs."""
@@ -105,11 +108,19 @@ class WarmProcess:
         return True
 
     def send_signal(self, number: int) -> None:
+        """Send a signal, unless the command has ended. It may end, and be reaped, while we look."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+    def close(self) -> None:
+        """Close what is read of the command."""
+        for stream in (self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
 
     def communicate(self, *, timeout: float) -> tuple[None, bytes]:
         """Wait for its end, and return what it wrote to stderr since that was read last."""

@@ -10,6 +10,7 @@ import inspect
 import textwrap
 from collections.abc import Iterator
 from enum import Enum
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -41,7 +42,7 @@ def members(cls: type) -> Iterator[str]:
         if name.startswith("_"):
             continue
         value = inspect.getattr_static(cls, name, None)
-        if isinstance(value, property):
+        if isinstance(value, property | cached_property):
             yield f"{name}: property"
         elif isinstance(value, staticmethod | classmethod) or inspect.isroutine(value):
             call = inspect.unwrap(getattr(cls, name))

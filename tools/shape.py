@@ -18,7 +18,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 SERVING = ("server", "agent", "client", "hub", "live")
 """The packages whose inheritance and import cycles are counted."""
 GENERATED = re.compile(r"antiphon\.schema\.v\d(\.|$)")
-NOUNS = {"testing", "routing", "logging", "string"}
+NOUNS = {"testing", "recording", "routing", "logging", "string"}
 """Module names that end in -ing and are nouns of the field."""
 APART = {"Protocol", "Enum", "StrEnum", "IntEnum", "Flag", "IntFlag", "NamedTuple", "TypedDict", "Generic"}
 """Bases of classes that are no part of a hierarchy of behaviour."""

@@ -30,16 +30,21 @@ class Stage:
         assert chat is not None
         return chat
 
-    async def until(self, holds: Callable[[], Any]) -> None:
+    async def until(self, holds: Callable[[], Any], *, deadline: float = DEADLINE) -> None:
         """Wait for something that shows on the screen, or will."""
-        async with asyncio.timeout(DEADLINE):
-            while not holds():
-                await self.pilot.pause(0.02)
+        try:
+            async with asyncio.timeout(deadline):
+                while not holds():
+                    await self.pilot.pause(0.02)
+        except TimeoutError:
+            raise AssertionError(f"not in {deadline:g} s; the screen shows:\n{self.text}") from None
         await self.pilot.pause()
 
-    async def opened(self) -> ChatScreen:
+    async def opened(self, *, deadline: float = DEADLINE) -> ChatScreen:
         """Wait for a session on the screen."""
-        await self.until(lambda: isinstance(self.app.screen, ChatScreen) and self.app.screen.is_mounted)
+        await self.until(
+            lambda: isinstance(self.app.screen, ChatScreen) and self.app.screen.is_mounted, deadline=deadline
+        )
         return self.chat
 
     async def write(self, text: str) -> None:
@@ -59,7 +64,7 @@ class Stage:
 
         try:
             await self.until(holds)
-        except TimeoutError:
+        except AssertionError:
             raise AssertionError(f"no {text!r} in:\n{screen}") from None
         return screen
 

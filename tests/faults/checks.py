@@ -13,7 +13,7 @@ from antiphon.engine.turn import TurnState
 from antiphon.live.session import LiveSession
 from antiphon.stores import SQLiteStore
 from tests.faults.client import Client
-from tests.faults.journal import CUT, Journal
+from tests.faults.journal import Journal, is_cut
 from tests.faults.ledger import DELIVERED, NO_TURN, UNKNOWN, Change, ChangeKind, Ledger, Prompt
 from tests.faults.transcript import FINAL, Transcript
 from tests.faults.violation import check
@@ -159,7 +159,7 @@ def check_reopened(replayed: Transcript, journal: Journal) -> None:
         return
     end = journal.turns[-1].end or "interrupted"
     data = (state.get("error") or {}).get("data")
-    told = "interrupted" if data == CUT and state.get("stopReason") == "error" else state.get("stopReason")
+    told = "interrupted" if is_cut(data) and state.get("stopReason") == "error" else state.get("stopReason")
     check(told == end, f"the last turn ended as {end}, and the state is {state}")
 
 

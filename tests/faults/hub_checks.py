@@ -22,6 +22,8 @@ LATE = "a late response to an abandoned"
 """Somebody was quicker, or the turn was cancelled meanwhile: no complaint."""
 REFUSED = "failed: shutdown"
 """What a prompt comes to that reaches a hub which is about to end."""
+UNKNOWN = "failed: owner_unreachable"
+"""What a hub tells that got no reply from the owner of the session. The owner may have the prompt."""
 CUT_SHORT = ("failed: interrupted", "failed: agent", "cancelled")
 """What a prompt may come to where the hub or the agent was killed, or somebody has cancelled."""
 
@@ -183,6 +185,8 @@ def check_prompts(participants: Sequence[Participant], kept: Iterable[Kept], not
             what = f"{text!r} of {participant.name} was told as {outcome!r}, and is {end!r}"
             if outcome.startswith("lost") or outcome == "on its way":
                 check("closed by this side" in outcome, what)  # only who left knows nothing
+                continue
+            if outcome == UNKNOWN:
                 continue
             if outcome == REFUSED:
                 check(not queued[text], f"{text!r} was refused, and queued {queued[text]} times")

@@ -24,12 +24,11 @@ WAYS: dict[str, dict[str, Any]] = {
 class Participant:
     """`outcomes` has what became of each prompt, as this client was told."""
 
-    def __init__(
-        self, number: int, dialect: str, chance: random.Random, hub: HubProcess, *, stays: bool
-    ) -> None:
+    def __init__(self, number: int, dialect: str, seed: object, hub: HubProcess, *, stays: bool) -> None:
         self.name = f"client {number} ({dialect})"
         self._dialect = dialect
-        self._chance = chance
+        self._seed = seed
+        """How it answers a question depends on this and on the question alone."""
         self.hub = hub
         self._stays = stays
         """Whether it never leaves, and answers whatever it is asked."""
@@ -130,16 +129,22 @@ class Participant:
         """Wait until everything that it prompted has an outcome."""
         await asyncio.gather(*self._prompts)
 
+    async def wait_for_room(self, most: int) -> None:
+        """Wait until fewer than so many of its prompts have no outcome yet."""
+        while len(self._prompts) >= most:
+            await asyncio.wait(self._prompts, return_when=asyncio.FIRST_COMPLETED)
+
     @property
     def waits(self) -> list[str]:
         """The prompts that it has no outcome of."""
         return [text for text, outcome in self.outcomes.items() if outcome == "on its way"]
 
     async def _ask(self, permission: Permission) -> Any:
-        mood = self._chance.random()
+        chance = random.Random(f"{self._seed} {permission.title}")
+        mood = chance.random()
         if mood < 0.3 and not self._stays:
             await asyncio.Event().wait()  # it never answers
-        await asyncio.sleep(self._chance.random() * 0.05)
+        await asyncio.sleep(chance.random() * 0.05)
         return permission.reject() if mood > 0.8 else permission.allow()
 
 

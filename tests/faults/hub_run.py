@@ -52,7 +52,7 @@ class HubRun:
         first = self.chance.choice(DIALECTS)
         mix = [first, *DIALECTS, self.chance.choice(DIALECTS)][:CLIENTS]
         self.participants = [
-            Participant(at, dialect, random.Random(f"{seed} {at}"), self.hub, stays=at == 0)
+            Participant(at, dialect, f"{seed} {at}", self.hub, stays=at == 0)
             for at, dialect in enumerate(mix)
         ]
         self.sessions: list[str] = []

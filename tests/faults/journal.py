@@ -17,7 +17,11 @@ from antiphon.schema import v2
 from tests.faults.violation import check
 
 RANK = {e.Delivery.INTERRUPT: 0, e.Delivery.STEER: 1, e.Delivery.QUEUE: 2}
-CUT = {"reason": "interrupted"}
+
+
+def is_cut(data: object) -> bool:
+    """Whether an error says that its turn was cut short."""
+    return isinstance(data, dict) and data.get("reason") == "interrupted"
 
 
 @dataclass
@@ -123,7 +127,7 @@ class Journal:
                 self.turns.append(Turn(seq, self._taken))
                 self._taken = []
         elif turn is not None:
-            cut = update.error is not None and update.error.data == CUT
+            cut = update.error is not None and is_cut(update.error.data)
             turn.end = "interrupted" if cut else str(update.stop_reason)
             if turn.to_be_cancelled:
                 ended = turn.end in ("cancelled", "interrupted")

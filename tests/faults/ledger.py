@@ -73,6 +73,8 @@ class Ledger:
     changes: list[Change] = field(default_factory=list)
     sendings: list[list[Prompt]] = field(default_factory=list)
     """What was asked for the first time on each connection, in order."""
+    withdrawn: set[str] = field(default_factory=set)
+    """Prompts that the journal had as withdrawn at the last kill, which may have taken the answer away."""
 
     @property
     def injected(self) -> list[str]:
@@ -82,9 +84,10 @@ class Ledger:
 
     @property
     def revoked(self) -> set[str]:
-        return {
+        answered = {
             change.message_id for change in self.changes if change.kind is ChangeKind.REVOKE and change.done
         }
+        return answered | self.withdrawn
 
 
 def reason_of(frame: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import select
 import socket
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
@@ -127,10 +128,11 @@ class WebSocketLink(Link):
 
 
 def wait_for_any(links: Sequence[Link]) -> list[Link]:
-    """The links with frames to be heard; at least one, before the deadline."""
+    """The links with frames to be heard; at least one, before the deadline. Pings of a WebSocket are none."""
+    until = time.monotonic() + DEADLINE
     while not (heard := [link for link in links if link.waiting]):
-        ready, _, _ = select.select(links, [], [], DEADLINE)
-        if not ready:
+        ready, _, _ = select.select(links, [], [], max(0.0, until - time.monotonic()))
+        if not ready or time.monotonic() > until:
             raise Silence(f"the agent is silent for {DEADLINE:g} s")
         for link in ready:
             check(link.read() or link.waiting, "the agent ended by itself")

@@ -192,6 +192,7 @@ class Run:
         self.journal = asyncio.run(read_store(self.store, self.session))
         check_cuts(self.journal, self.cuts)
         check_ledger(self.ledger, self.journal)
+        self.ledger.withdrawn = self.journal.withdrawn
         for client in self.clients:
             check_seen(client, self.journal)
         if self.journal.open is not None:

@@ -22,7 +22,16 @@ CLIENTS = {
     "Workspace",
     "connect",
 }
-HUBS = {"Access", "Hub", "HubLimits", "HubOptions", "MemoryStore", "QuestionOptions", "SQLiteStore"}
+HUBS = {
+    "Access",
+    "AlertOptions",
+    "Hub",
+    "HubLimits",
+    "HubOptions",
+    "MemoryStore",
+    "QuestionOptions",
+    "SQLiteStore",
+}
 ERRORS = {
     "AntiphonError",
     "AuthRequired",
@@ -33,7 +42,7 @@ ERRORS = {
     "RemoteError",
     "RequestError",
 }
-PUBLIC = AGENTS | CLIENTS | HUBS | ERRORS | {"__version__"}
+PUBLIC = AGENTS | CLIENTS | HUBS | ERRORS | {"__version__", "check"}
 
 
 def imported_by(statement: str) -> set[str]:
@@ -82,5 +91,5 @@ def test_errors_exports_every_class_that_it_defines() -> None:
 
 
 def test_the_page_names_the_version_of_the_package() -> None:
-    script = (Path(antiphon.__file__).parent / "web" / "static" / "js" / "app.js").read_text()
+    script = (Path(antiphon.__file__).parent / "web" / "static" / "js" / "hello.js").read_text()
     assert f'const VERSION = "{antiphon.__version__}";' in script

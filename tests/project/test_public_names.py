@@ -75,7 +75,18 @@ def test_a_private_import_is_seen(line: str) -> None:
 
 @pytest.mark.parametrize(
     "package",
-    ["antiphon", "client", "engine", "errors", "hub", "schema", "stores", "transcripts", "wire"],
+    [
+        "antiphon",
+        "client",
+        "conformance",
+        "engine",
+        "errors",
+        "hub",
+        "schema",
+        "stores",
+        "transcripts",
+        "wire",
+    ],
 )
 def test_every_public_name_can_be_imported(package: str) -> None:
     module = import_module("antiphon" if package == "antiphon" else f"antiphon.{package}")

@@ -8,7 +8,7 @@ import pytest
 from tools.shape import Shape, measure
 
 BOUNDS = {
-    "lines without generated code": 70_600,
+    "lines without generated code": 94_500,
     "modules in one package": 20,
     "gerund modules": 1,
     "deepest inheritance chain": 2,
