@@ -102,7 +102,7 @@ bench-cluster: $(READY) ## Measure hubs on one store: events next to bare nats-p
 sim-scale: $(READY) ## Simulate placement, takeover storms and fan-out of a cluster with the measured costs, for docs/scale.md
 	$(BIN)/python -m tools.scale
 
-shots: $(READY) ## Take the pictures of page and terminal in docs/shots (needs chromium and tmux)
+shots: $(READY) ## Renew the pictures and the recording in docs/shots (needs chromium and tmux)
 	$(BIN)/python -m tools.shots
 
 clean: ## Remove what was made here

@@ -6,10 +6,11 @@ The bars are lines with round ends, so a pixel is as opaque as its distance from
 from __future__ import annotations
 
 import re
-import struct
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+
+from tools.png import RGB, RGBA, SIGNATURE, chunk, header
 
 STATIC = Path(__file__).parents[1] / "src" / "antiphon" / "web" / "static"
 GRID = 16
@@ -64,13 +65,9 @@ def png(size: int, ground: tuple[int, int, int] | None, part: float) -> bytes:
             covers = row(size, above, xs, part)
             drawn[above] = b"\0" + b"".join(pixel(covered, ground) for covered in covers)
         rows.append(drawn[above])
-    kind = 6 if ground is None else 2  # with or without transparency
-    head = struct.pack("!IIBBBBB", size, size, 8, kind, 0, 0, 0)
-    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(b"".join(rows), 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack("!I", len(data)) + name + data + struct.pack("!I", zlib.crc32(name + data))
-        for name, data in parts
-    )
+    top = header(size, size, RGBA if ground is None else RGB)
+    data = chunk(b"IDAT", zlib.compress(b"".join(rows), 9))
+    return SIGNATURE + top + data + chunk(b"IEND", b"")
 
 
 if __name__ == "__main__":

@@ -147,8 +147,18 @@ def test_the_readme_names_every_document_and_every_command() -> None:
         assert f"`antiphon {name}" in readme
 
 
-def test_every_picture_the_readme_shows_is_there() -> None:
-    shown = re.findall(r'(?:src|srcset)="([^"]+)"', (ROOT / "README.md").read_text())
-    assert shown
-    for path in shown:
-        assert (ROOT / path).is_file(), path
+def test_every_picture_of_a_document_is_there_and_every_picture_is_in_a_document() -> None:
+    shown = {
+        (path.parent / target).resolve()
+        for path in DOCUMENTS
+        for target in re.findall(r'(?:src|srcset)="([^"]+)"', path.read_text())
+    }
+    missing = [path for path in shown if not path.is_file()]
+    assert missing == []
+    assert set((ROOT / "docs" / "shots").glob("*.png")) - shown == set()
+
+
+def test_every_picture_of_a_document_has_a_text_for_those_who_do_not_see_it() -> None:
+    for path in DOCUMENTS:
+        for picture in re.findall(r"<img [^>]*>", path.read_text()):
+            assert re.search(r' alt="[^"]+\."', picture), (path.name, picture)

@@ -18,7 +18,7 @@ from antiphon.tui.screens.sessions import _lines as session_lines
 from antiphon.tui.text.markdown import SHOWN, MarkdownText, Page
 from antiphon.tui.text.palette import DARK, LIGHT, Palette
 from antiphon.tui.text.patches import patch_lines
-from antiphon.tui.text.plain import SafeLines, plain, plain_line, plain_output
+from antiphon.tui.text.plain import SafeLines, folder_line, plain, plain_line, plain_output
 from antiphon.tui.text.terminal_colours import coloured
 from tests.text.forbidden import forbidden
 from tests.transcripts.hostile import TEXTS
@@ -45,6 +45,12 @@ def test_text_shows_what_is_in_it_and_does_nothing() -> None:
     assert lines("one &#x202e;two &zwj; three") == ["one ⟨U+202E⟩two ⟨U+200D⟩ three"]
     assert len(plain_line("x" * 10_000_000)) == 400
     assert typed_text("a\r\nb\x1b[31mc\x00") == "a\nb[31mc"
+
+
+def test_a_folder_in_the_home_of_the_user_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    shown = [folder_line(path) for path in ("/home/me", "/home/me/site", "/home/mean", "/srv\n")]
+    assert shown == ["~", "~/site", "/home/mean", "/srv"]
 
 
 def test_the_last_filter_keeps_the_cells_of_a_line() -> None:

@@ -1,1 +1,1 @@
-"""Pictures of page and terminal, made by a story that is always the same: `python -m tools.shots`."""
+"""Pictures and a recording of page and terminal. They show a scripted agent: `python -m tools.shots`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shlex
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -15,6 +16,8 @@ from msgspec import Struct
 
 DEADLINE = 60.0
 ANTIPHON = (sys.executable, "-m", "antiphon")
+DEMO = (sys.executable, "-m", "tools.shots.demo_agent")
+ROOT = Path(__file__).parents[2]
 
 FILES = {
     "README.md": """# Evensong
@@ -73,24 +76,44 @@ class Stage(Struct, frozen=True):
         return found[0]
 
 
+def chat_command(stage: Stage, *words: str) -> tuple[str, ...]:
+    """Return the command line of Carol's terminal."""
+    chat = (*ANTIPHON, "chat", *words, "--data", str(stage.data), "--name", "Carol")
+    return ("env", f"HOME={stage.home}", *chat)
+
+
+def shell_command(stage: Stage) -> tuple[str, ...]:
+    """Return the command line of a shell in which `antiphon` is Carol's."""
+    antiphon = shlex.join([*ANTIPHON, "chat", "--data", str(stage.data), "--name", "Carol"])
+    (stage.home / ".bashrc").write_text(f"PS1='$ '\nantiphon() {{ {antiphon}; }}\n")
+    return ("env", f"HOME={stage.home}", "bash", "--rcfile", str(stage.home / ".bashrc"))
+
+
 @asynccontextmanager
-async def staged() -> AsyncIterator[Stage]:
+async def staged(*, pace: float = 0.0) -> AsyncIterator[Stage]:
+    """pace: the seconds between two words of the demo agent"""
     with tempfile.TemporaryDirectory(prefix="antiphon-") as place:
         folder = Path(place) / "songs" / "evensong"
         folder.mkdir(parents=True)
         for name, text in FILES.items():
             (folder / name).write_text(text)
         stage = Stage(folder, Path(place) / "data")
-        async with _serving(stage):
+        async with _serving(stage, pace):
             yield stage
 
 
 @asynccontextmanager
-async def _serving(stage: Stage) -> AsyncIterator[None]:
-    environment = {**os.environ, "HOME": str(stage.home), "ANTIPHON_REHEARSAL_PACE": "0"}
+async def _serving(stage: Stage, pace: float) -> AsyncIterator[None]:
+    environment = {
+        **os.environ,
+        "HOME": str(stage.home),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     process = await asyncio.create_subprocess_exec(
         *ANTIPHON, "serve", "--port", "0", "--data", str(stage.data),
-        stderr=asyncio.subprocess.PIPE, env=environment,
+        "--agent", f"demo={shlex.join([*DEMO, str(pace)])}",
+        stderr=asyncio.subprocess.PIPE, env=environment, cwd=stage.folder,
     )  # fmt: skip
     assert process.stderr is not None
     try:

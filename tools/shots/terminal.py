@@ -29,8 +29,8 @@ PAGE = "<style>body { margin: 0 } svg { width: 1200px; display: block }</style>%
 
 
 @asynccontextmanager
-async def terminal(*command: str) -> AsyncIterator[Terminal]:
-    async with Terminal.of(*CLEAN, *command, columns=COLUMNS, rows=ROWS) as running:
+async def terminal(*command: str, columns: int = COLUMNS, rows: int = ROWS) -> AsyncIterator[Terminal]:
+    async with Terminal.of(*CLEAN, *command, columns=columns, rows=rows) as running:
         yield running
 
 
@@ -41,6 +41,15 @@ def drawn(screen: str, title: str) -> str:
     )
     console.print(Text.from_ansi(screen.rstrip("\n"), no_wrap=True), crop=True, no_wrap=True, end="")
     return re.sub(r"@font-face\s*{[^}]*}", "", console.export_svg(title=title, theme=THEME))
+
+
+def terminal_html(screen: str) -> str:
+    """Return a screen as the contents of a `pre` element."""
+    console = Console(
+        record=True, width=2 * COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor"
+    )
+    console.print(Text.from_ansi(screen.rstrip("\n"), no_wrap=True), no_wrap=True, end="")
+    return console.export_html(theme=THEME, inline_styles=True, code_format="{code}")
 
 
 async def shoot(browser: Browser, path: Path, screen: str, *, title: str) -> None:

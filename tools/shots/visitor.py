@@ -22,7 +22,10 @@ class Visitor(SessionPage):
     @classmethod
     async def arrive(cls, browser: Browser, stage: Stage, name: str, **options: Any) -> Visitor:
         context = await browser.new_context(
-            locale="en-GB", timezone_id="UTC", reduced_motion="reduce", device_scale_factor=2, **options
+            locale="en-GB",
+            timezone_id="UTC",
+            reduced_motion="reduce",
+            **{"device_scale_factor": 2, **options},
         )
         await context.add_init_script(NAMED % name)
         visitor = cls(await context.new_page())

@@ -231,9 +231,10 @@ async def a_snippet_is_one_short_line(store: Store) -> None:
         said(1, "x" * 5000 + " needle " + "y" * 5000, id="m1"),
         said(2, "before\n\n\tit  \x00\x1d\x1e\x1f the needle\r\nand after", id="m2"),
         said(3, "word " * 5000 + "needle", id="m3"),
+        said(4, "word " * 18 + "needle " + "word " * 50, id="m4"),
     )
     matches = await found(store, "needle")
-    assert [match.id for match in matches] == ["m3", "m2", "m1"]
+    assert [match.id for match in matches] == ["m4", "m3", "m2", "m1"]
     for match in matches:
         assert len(match.snippet) <= MOST_SNIPPET
         assert not any(ord(char) < 32 for char in match.snippet), match.snippet

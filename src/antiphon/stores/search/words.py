@@ -104,9 +104,8 @@ def snippet_of(text: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, 
     """Return one line of a text, of bounded length, around the longest of the terms, and the ranges of
     characters in it that have terms. A long text is read up to there only."""
     first = _first_hit(text, max(terms, key=lambda term: sum(map(len, term.words))))
-    begin = (
-        0 if first <= BEFORE else max(text.rfind(" ", first - 2 * BEFORE, first - BEFORE), first - 2 * BEFORE)
-    )
+    earliest = max(first - 2 * BEFORE, 0)
+    begin = 0 if first <= BEFORE else max(text.rfind(" ", earliest, first - BEFORE), earliest)
     end = begin + 3 * MOST_SNIPPET  # spaces and separators go, and the end is cut
     part = text[begin:end]
     words = split_words(part)

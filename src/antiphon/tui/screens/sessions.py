@@ -22,7 +22,7 @@ from antiphon.schema.antiphon.readers import read_meta
 from antiphon.tui.screens.dialogs import AskLine, Confirm
 from antiphon.tui.screens.navigator import Navigator
 from antiphon.tui.screens.search import SearchScreen
-from antiphon.tui.text.plain import plain_line
+from antiphon.tui.text.plain import folder_line, plain_line
 from antiphon.tui.widgets.key_bar import KeyBar
 from antiphon.tui.widgets.status import UNTITLED
 
@@ -270,7 +270,7 @@ def _lines(info: v2.SessionInfo) -> Content:
         plain_line(ours.agent or "", limit=40),
         f"{ours.clients} attached" if ours.clients else "",
         _ago(info.updated_at),
-        plain_line(info.cwd, limit=80),
+        folder_line(info.cwd, limit=80),
     ]
     return Content.assemble(
         (_title(info), "bold"),

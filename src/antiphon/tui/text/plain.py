@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from rich.cells import cell_len
@@ -46,3 +47,10 @@ def _cells(found: re.Match[str]) -> str:
 def plain_line(text: str, *, limit: int = 400) -> str:
     """Return a text on one line of at most `limit` characters."""
     return plain(safe_line(text, limit=limit))
+
+
+def folder_line(path: str, *, limit: int = 120) -> str:
+    """Return a folder as `plain_line` does, the user's home as `~`."""
+    home = os.path.expanduser("~")
+    short = "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
+    return plain_line(short, limit=limit)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
@@ -13,7 +12,7 @@ from antiphon.client import ClientSession, Link, LinkState
 from antiphon.engine import TurnState
 from antiphon.schema import v2
 from antiphon.transcripts import context_text, option_value
-from antiphon.tui.text.plain import plain_line
+from antiphon.tui.text.plain import folder_line, plain_line
 
 WAITING = "● waiting for your answer"
 UNTITLED = "Untitled"
@@ -34,15 +33,12 @@ class SessionHeader(Static):
         self.update(
             Content.assemble(
                 (plain_line(session.title or UNTITLED, limit=120), "bold"),
-                ("   " + " · ".join(part for part in (agent, _home(session.cwd)) if part), "$foreground 60%"),
+                (
+                    "   " + " · ".join(part for part in (agent, folder_line(session.cwd)) if part),
+                    "$foreground 60%",
+                ),
             )
         )
-
-
-def _home(path: str) -> str:
-    home = os.path.expanduser("~")
-    short = "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
-    return plain_line(short, limit=120)
 
 
 class StatusLine(Static):

@@ -104,7 +104,12 @@ function optionButton(option, index, letter, run) {
     icon(kind.verb === "allow" ? "check" : kind.verb === "reject" ? "close" : "other"),
     h("span", null, name),
     needsKind(name, option.kind ?? "") ? h("small", null, kind.says) : null,
-    letter ? h("kbd", { "aria-hidden": "true" }, letter === "N" ? "⇧ n" : letter) : null,
-    index < 9 ? h("kbd", { "aria-hidden": "true" }, String(index + 1)) : null,
+    keycap(index, letter),
   );
+}
+
+/** One key of an option: its letter, or its number if it has no letter. Both keys answer. */
+function keycap(index, letter) {
+  const shown = letter === "N" ? "⇧ n" : letter || (index < 9 ? String(index + 1) : "");
+  return shown ? h("kbd", { "aria-hidden": "true" }, shown) : null;
 }

@@ -3,7 +3,7 @@
 import { h, replace, setLabel, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
 import { printedText, safeLine, safeText } from "../../text_safety.js";
-import { counted, shortPath } from "../../words.js";
+import { counted, shortPath, within } from "../../words.js";
 import { drawBlock, strange } from "./blocks.js";
 import { DiffView } from "./diff.js";
 import { codeBlock } from "./markdown.js";
@@ -109,7 +109,7 @@ export class ToolView {
     const first = locations[0]?.path;
     const named = first && !String(title ?? "").includes(String(first).split(/[\\/]/).at(-1));
     const more = locations.length > 1 ? ` and ${locations.length - 1} more` : "";
-    setText(this.#where, named && !open ? shortPath(first) + more : "");
+    setText(this.#where, named && !open ? shortPath(within(first, this.around.session.cwd)) + more : "");
   }
 
   #show() {
