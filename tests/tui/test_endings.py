@@ -32,10 +32,13 @@ def ended(reason: str, message: str = "", data: object = None) -> v2.StateUpdate
         ),
         (
             ended(
-                "error", "Internal error", {"details": "log in\x1b[2J", "stderr": "a\nb", "advice": "Run it"}
+                "error",
+                "Internal error",
+                {"details": "log in\x1b[2J", "stderr": "one\ntwo", "advice": "Run it"},
             ),
             Ending(
-                "the turn failed: Internal error\nlog in⟨U+001B⟩[2J\nLast output of the agent:\na\nb\nRun it",
+                "the turn failed: Internal error\nlog in⟨U+001B⟩[2J\n"
+                "Last output of the agent:\none\ntwo\nRun it.",
                 "bad",
             ),
         ),
@@ -87,10 +90,15 @@ def test_an_error_says_what_to_do() -> None:
     told = CallFailed(
         "session/new", ErrorObject(-32603, "No key", {"details": "No key", "advice": "Get one"})
     )
-    assert trouble_of(told) == Trouble("No key", advice="Get one")
+    assert trouble_of(told) == Trouble("No key", advice="Get one.")
     odd = CallFailed(
         "session/new", ErrorObject(-32603, "Odd", {"details": 3, "stderr": ["x"], "advice": None})
     )
-    assert trouble_of(odd) == Trouble("Odd")
-    lost = LinkLost("it exited with 1", stderr=["a", "b"])
-    assert trouble_of(lost) == Trouble("the connection was lost: it exited with 1", stderr="a\nb")
+    assert trouble_of(odd) == Trouble("Odd", stderr="x")
+    traced = CallFailed(
+        "session/new",
+        ErrorObject(-32603, "Error", {"error": {"message": "no\nkey"}, "stderr": "In:\n\n  a.py\n"}),
+    )
+    assert trouble_of(traced) == Trouble("Error", "no\nkey", stderr="In:\n  a.py")
+    lost = LinkLost("it exited with 1", stderr=["line 1", "line 2"])
+    assert trouble_of(lost) == Trouble("the connection was lost: it exited with 1", stderr="line 1\nline 2")
