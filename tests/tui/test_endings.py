@@ -24,11 +24,17 @@ def ended(reason: str, message: str = "", data: object = None) -> v2.StateUpdate
         (ended("error", "No credit"), Ending("the turn failed: No credit", "bad")),
         (
             ended("error", "The turn was interrupted", {"reason": "interrupted"}),
-            Ending("the turn was interrupted", "bad"),
+            Ending("interrupted", "bad"),
         ),
         (
-            ended("error", "The turn was interrupted: the hub was stopped", {"reason": "interrupted"}),
-            Ending("the turn was interrupted: the hub was stopped", "bad"),
+            ended(
+                "error", "Stopped", {"reason": "interrupted", "cause": "hub_stopped", "stderr": "one\ntwo"}
+            ),
+            Ending("interrupted: the hub was stopped\nLast output of the agent:\none\ntwo", "bad"),
+        ),
+        (
+            ended("error", "The turn was interrupted", {"cause": "hub_stopped"}),
+            Ending("the turn failed: The turn was interrupted", "bad"),
         ),
         (
             ended(
@@ -64,6 +70,8 @@ def test_the_ends_of_earlier_turns_stand_before_the_next_prompt() -> None:
         PastTurn("3", "error", "No credit"),
         PastTurn("4", "refusal"),
     ]
+    lost = [PastTurn("1", "error", "The turn was interrupted: the hub ended unexpectedly", "hub_lost")]
+    shown = [(2, Ending("interrupted: the hub ended unexpectedly", "bad"))]
     earlier = [
         (2, Ending("cancelled", "wait")),
         (5, Ending("the turn failed: No credit", "bad")),
@@ -73,6 +81,7 @@ def test_the_ends_of_earlier_turns_stand_before_the_next_prompt() -> None:
     assert places(keys, turns, before=6, open=False, closed=True) == earlier
     assert places(keys, turns, before=6, open=True, closed=False) == earlier
     assert places(keys, turns, before=5, open=False, closed=True) == earlier[:1]
+    assert places(keys, lost, before=2, open=False, closed=False) == shown
     assert places([], turns, before=0, open=False, closed=False) == []
 
 
