@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
@@ -11,6 +10,7 @@ from textual.widgets import Static
 
 from antiphon.client import ClientSession, Link, LinkState
 from antiphon.engine import TurnState
+from antiphon.paths import short_path
 from antiphon.schema import v2
 from antiphon.transcripts import context_text, option_value
 from antiphon.tui.text.plain import plain_line
@@ -30,19 +30,16 @@ class SessionHeader(Static):
         super().__init__("", markup=False, **named)
 
     def show(self, session: ClientSession) -> None:
-        agent = plain_line(session.agent_name, limit=60)
+        agent, where = (
+            plain_line(session.agent_name, limit=60),
+            plain_line(short_path(session.cwd), limit=120),
+        )
         self.update(
             Content.assemble(
                 (plain_line(session.title or UNTITLED, limit=120), "bold"),
-                ("   " + " · ".join(part for part in (agent, _home(session.cwd)) if part), "$foreground 60%"),
+                ("   " + " · ".join(part for part in (agent, where) if part), "$foreground 60%"),
             )
         )
-
-
-def _home(path: str) -> str:
-    home = os.path.expanduser("~")
-    short = "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
-    return plain_line(short, limit=120)
 
 
 class StatusLine(Static):
