@@ -46,7 +46,7 @@ def called(text: str) -> tuple[str, str] | None:
 
 
 class AnnotationNews(Struct, frozen=True):
-    """A client has added an annotation, or removed one of its own."""
+    """A client has added an annotation, or removed one that it had added."""
 
     annotation: Annotation
     removed: bool = False
