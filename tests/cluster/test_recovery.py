@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -33,70 +33,62 @@ async def hub_at(address: str, folder: Path) -> AsyncIterator[Hub]:
         yield hub
 
 
+@asynccontextmanager
+async def cut_off_soon(folder: Path) -> AsyncIterator[tuple[NatsProxy, Talk, Talk]]:
+    """A client of a hub behind a proxy, which can cut it off from the store, and a client of another hub."""
+    with one_server(folder) as nats, closing(NatsProxy([int(nats.rpartition(":")[2])])) as proxy:
+        async with (
+            asyncio.timeout(DEADLINE),
+            hub_at(proxy.address, folder) as a,
+            hub_at(nats, folder) as b,
+            talking(a, 2) as here,
+            talking(b, 2) as there,
+        ):
+            yield proxy, here, there
+
+
 async def test_prompts_that_are_abandoned_while_their_session_recovers_do_not_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with one_server(tmp_path) as nats:
-        proxy = NatsProxy([int(nats.rpartition(":")[2])])
-        try:
-            async with (
-                asyncio.timeout(DEADLINE),
-                hub_at(proxy.address, tmp_path) as a,
-                hub_at(nats, tmp_path) as b,
-                talking(a, 2) as here,
-                talking(b, 2) as there,
-            ):
-                made = await here.call("new", "session/new", cwd="/", mcpServers=[])
-                setup = {"sessionId": made["sessionId"], "cwd": "/", "mcpServers": []}
-                await there.call("join", "session/resume", **setup)
-                proxy.set(Link.STALLED)
-                for number in range(5):
-                    here.prompt(number, made["sessionId"], f"say {number}")
-                there.prompt("other", made["sessionId"], "say other")
-                assert "result" in await there.answer_to("other"), "the other hub has taken the session over"
-                await until(lambda: "cannot be opened again yet" in caplog.text)
-                for number in range(1, 5):
-                    here.send(method="$/cancel_request", params={"requestId": number})
-                proxy.heal()
-                answers = [await here.answer_to(number) for number in range(5)]
-                assert ["error" in answer for answer in answers] == [False, True, True, True, True]
-                there.prompt("last", made["sessionId"], "say last")
-                await there.answer_to("last")
-                heard = (tmp_path / "agent.log").read_text().splitlines()
-                assert not {"say 1", "say 2", "say 3", "say 4"} & set(heard)
-        finally:
-            proxy.close()
+    async with cut_off_soon(tmp_path) as (proxy, here, there):
+        made = await here.call("new", "session/new", cwd="/", mcpServers=[])
+        setup = {"sessionId": made["sessionId"], "cwd": "/", "mcpServers": []}
+        await there.call("join", "session/resume", **setup)
+        proxy.set(Link.STALLED)
+        for number in range(5):
+            here.prompt(number, made["sessionId"], f"say {number}")
+        there.prompt("other", made["sessionId"], "say other")
+        assert "result" in await there.answer_to("other"), "the other hub has taken the session over"
+        await until(lambda: "cannot be opened again yet" in caplog.text)
+        for number in range(1, 5):
+            here.send(method="$/cancel_request", params={"requestId": number})
+        proxy.heal()
+        answers = [await here.answer_to(number) for number in range(5)]
+        assert ["error" in answer for answer in answers] == [False, True, True, True, True]
+        there.prompt("last", made["sessionId"], "say last")
+        await there.answer_to("last")
+        heard = (tmp_path / "agent.log").read_text().splitlines()
+        assert not {"say 1", "say 2", "say 3", "say 4"} & set(heard)
 
 
 async def test_a_repeated_prompt_gets_the_end_that_the_store_has(tmp_path: Path) -> None:
     """Not the one that its hub could not commit any more."""
-    with one_server(tmp_path) as nats:
-        proxy = NatsProxy([int(nats.rpartition(":")[2])])
-        try:
-            async with (
-                asyncio.timeout(DEADLINE),
-                hub_at(proxy.address, tmp_path) as a,
-                hub_at(nats, tmp_path) as b,
-                talking(a, 2) as here,
-                talking(b, 2) as there,
-            ):
-                session = (await here.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
-                await there.call("join", "session/resume", sessionId=session, cwd="/", mcpServers=[])
-                here.prompt("first", session, "wait", operationId="op")
-                await here.until(lambda frame: "waiting" in str(frame))
-                proxy.set(Link.STALLED)
-                here.send(method="session/cancel", params={"sessionId": session})
-                again = await repeated_in_vain(here, session)
-                there.prompt("other", session, "say other")
-                assert "result" in await there.answer_to("other"), "the other hub has taken the session over"
-                proxy.heal()
-                told = (await here.answer_to(again))["result"]["_meta"]["antiphon"]
-                assert (told["stopReason"], told["error"]["data"]) == (
-                    "error",
-                    {"reason": "interrupted", "cause": "hub_lost"},
-                )
-        finally:
-            proxy.close()
+    async with cut_off_soon(tmp_path) as (proxy, here, there):
+        session = (await here.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
+        await there.call("join", "session/resume", sessionId=session, cwd="/", mcpServers=[])
+        here.prompt("first", session, "wait", operationId="op")
+        await here.until(lambda frame: "waiting" in str(frame))
+        proxy.set(Link.STALLED)
+        here.send(method="session/cancel", params={"sessionId": session})
+        again = await repeated_in_vain(here, session)
+        there.prompt("other", session, "say other")
+        assert "result" in await there.answer_to("other"), "the other hub has taken the session over"
+        proxy.heal()
+        told = (await here.answer_to(again))["result"]["_meta"]["antiphon"]
+        assert (told["stopReason"], told["error"]["data"]) == (
+            "error",
+            {"reason": "interrupted", "cause": "hub_lost"},
+        )
 
 
 async def repeated_in_vain(talk: Talk, session: str) -> str:

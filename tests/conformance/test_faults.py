@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.conformance.agent.conversation import initialize_params
-from antiphon.conformance.faults import FaultProxy, FaultyProcess, WebSocketProxy
+from antiphon.conformance.faults import Fault, FaultProxy, FaultyProcess, WebSocketProxy
 from antiphon.conformance.link import BARRIER, Link, NotSeen
 from antiphon.conformance.recording import RecordedFrame, Role
 from antiphon.hub import Hub
@@ -101,39 +101,35 @@ async def test_a_held_frame_and_those_behind_it_wait_for_their_release(stage: St
     assert [frame.id for frame in link.since(held)] == [held.id, behind.id]
 
 
-async def test_a_frame_that_is_cut_ends_the_connection(stage: Stage) -> None:
-    link, proxy = stage
-    fault = proxy.to_peer.cut_inside(is_hit)
+async def ended_by(fault: Fault, link: Link) -> RecordedFrame:
+    """Send a request to which the fault happens, and wait for the end of the connection."""
     request = link.request(HIT)
     await fault.happens(timeout=TIMEOUT)
     await link.end()
+    return request
+
+
+async def test_a_frame_that_is_cut_ends_the_connection(stage: Stage) -> None:
+    link, proxy = stage
+    request = await ended_by(proxy.to_peer.cut_inside(is_hit), link)
     assert all(frame.id != request.id for frame in link.since(request))
 
 
 async def test_an_answer_that_is_cut_does_not_reach_the_client(stage: Stage) -> None:
     link, proxy = stage
-    fault = proxy.to_client.cut_inside(lambda frame: frame.is_response)
-    request = link.request(HIT)
-    await fault.happens(timeout=TIMEOUT)
-    await link.end()
+    request = await ended_by(proxy.to_client.cut_inside(lambda frame: frame.is_response), link)
     assert all(frame.id != request.id for frame in link.since(request))
 
 
 async def test_a_connection_ends_in_place_of_a_frame(stage: Stage) -> None:
     link, proxy = stage
-    fault = proxy.to_peer.disconnect_before(is_hit)
-    request = link.request(HIT)
-    await fault.happens(timeout=TIMEOUT)
-    await link.end()
+    request = await ended_by(proxy.to_peer.disconnect_before(is_hit), link)
     assert link.since(request) == []
 
 
 async def test_a_connection_ends_after_a_frame(stage: Stage) -> None:
     link, proxy = stage
-    fault = proxy.to_peer.disconnect_after(is_hit)
-    request = link.request(HIT)
-    await fault.happens(timeout=TIMEOUT)
-    await link.end()
+    request = await ended_by(proxy.to_peer.disconnect_after(is_hit), link)
     assert link.recording.response_to(request) is None
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import resource
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -196,3 +200,41 @@ def test_values_are_bounded_and_show_as_what_they_are(tmp_path: Path) -> None:
     assert told["path"] == 'a\ufffd{"act":"delete"}\ufffd[2J\ufffd\ufffd\ufffdé'
     assert all(value.isprintable() for value in told.values() if isinstance(value, str))
     assert told["status"] == 401
+
+
+# --- a disk that is full ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """No file of this process grows beyond a size: a longer write is cut, and the next one fails."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_line_that_does_not_fit_on_the_disk_is_dropped_whole(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    audit = Audit(path)
+    audit.note("new", "done", session="first")
+    with largest_file(path.stat().st_size + 20):
+        audit.note("new", "done", session="too long")
+    audit.note("new", "done", session="last")
+    audit.close()
+    assert [line["session"] for line in lines_of(path)] == ["first", "last"]
+    assert [record.getMessage() for record in caplog.records] == ["audit log not written: File too large"]
+
+
+def test_a_write_that_is_cut_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, write = tmp_path / "audit.jsonl", os.write
+    audit = Audit(path)
+    with monkeypatch.context() as cut:
+        cut.setattr("antiphon.hub.access.audit.os.write", lambda fd, data: write(fd, data[:20]))
+        audit.note("new", "done", session="s")
+    audit.close()
+    assert [line["session"] for line in lines_of(path)] == ["s"]

@@ -24,18 +24,27 @@ def ended(reason: str, message: str = "", data: object = None) -> v2.StateUpdate
         (ended("error", "No credit"), Ending("the turn failed: No credit", "bad")),
         (
             ended("error", "The turn was interrupted", {"reason": "interrupted"}),
-            Ending("the turn was interrupted", "bad"),
-        ),
-        (
-            ended("error", "The turn was interrupted: the hub was stopped", {"reason": "interrupted"}),
-            Ending("the turn was interrupted: the hub was stopped", "bad"),
+            Ending("interrupted", "bad"),
         ),
         (
             ended(
-                "error", "Internal error", {"details": "log in\x1b[2J", "stderr": "a\nb", "advice": "Run it"}
+                "error", "Stopped", {"reason": "interrupted", "cause": "hub_stopped", "stderr": "one\ntwo"}
+            ),
+            Ending("interrupted: the hub was stopped\nLast output of the agent:\none\ntwo", "bad"),
+        ),
+        (
+            ended("error", "The turn was interrupted", {"cause": "hub_stopped"}),
+            Ending("the turn failed: The turn was interrupted", "bad"),
+        ),
+        (
+            ended(
+                "error",
+                "Internal error",
+                {"details": "log in\x1b[2J", "stderr": "one\ntwo", "advice": "Run it"},
             ),
             Ending(
-                "the turn failed: Internal error\nlog in⟨U+001B⟩[2J\nLast output of the agent:\na\nb\nRun it",
+                "the turn failed: Internal error\nlog in⟨U+001B⟩[2J\n"
+                "Last output of the agent:\none\ntwo\nRun it.",
                 "bad",
             ),
         ),
@@ -61,6 +70,8 @@ def test_the_ends_of_earlier_turns_stand_before_the_next_prompt() -> None:
         PastTurn("3", "error", "No credit"),
         PastTurn("4", "refusal"),
     ]
+    lost = [PastTurn("1", "error", "The turn was interrupted: the hub ended unexpectedly", "hub_lost")]
+    shown = [(2, Ending("interrupted: the hub ended unexpectedly", "bad"))]
     earlier = [
         (2, Ending("cancelled", "wait")),
         (5, Ending("the turn failed: No credit", "bad")),
@@ -70,6 +81,7 @@ def test_the_ends_of_earlier_turns_stand_before_the_next_prompt() -> None:
     assert places(keys, turns, before=6, open=False, closed=True) == earlier
     assert places(keys, turns, before=6, open=True, closed=False) == earlier
     assert places(keys, turns, before=5, open=False, closed=True) == earlier[:1]
+    assert places(keys, lost, before=2, open=False, closed=False) == shown
     assert places([], turns, before=0, open=False, closed=False) == []
 
 
@@ -87,10 +99,15 @@ def test_an_error_says_what_to_do() -> None:
     told = CallFailed(
         "session/new", ErrorObject(-32603, "No key", {"details": "No key", "advice": "Get one"})
     )
-    assert trouble_of(told) == Trouble("No key", advice="Get one")
+    assert trouble_of(told) == Trouble("No key", advice="Get one.")
     odd = CallFailed(
         "session/new", ErrorObject(-32603, "Odd", {"details": 3, "stderr": ["x"], "advice": None})
     )
-    assert trouble_of(odd) == Trouble("Odd")
-    lost = LinkLost("it exited with 1", stderr=["a", "b"])
-    assert trouble_of(lost) == Trouble("the connection was lost: it exited with 1", stderr="a\nb")
+    assert trouble_of(odd) == Trouble("Odd", stderr="x")
+    traced = CallFailed(
+        "session/new",
+        ErrorObject(-32603, "Error", {"error": {"message": "no\nkey"}, "stderr": "In:\n\n  a.py\n"}),
+    )
+    assert trouble_of(traced) == Trouble("Error", "no\nkey", stderr="In:\n  a.py")
+    lost = LinkLost("it exited with 1", stderr=["line 1", "line 2"])
+    assert trouble_of(lost) == Trouble("the connection was lost: it exited with 1", stderr="line 1\nline 2")

@@ -14,7 +14,7 @@ globalThis.localStorage = {
 const { completions, problemOf, recentOnes, splitPath } = await from("folders.js");
 const { Agents, canStart, readAgents, statusOf } = await from("agents.js");
 const { dayOf, grouped, WAITING } = await from("grouping.js");
-const { agentWords, partsOf } = await from("failure.js");
+const { agentWords, failureNotice, partsOf } = await from("failure.js");
 const { matchingEntries } = await from("views/palette.js");
 const { waitWords } = await from("views/starting.js");
 const { Start, Starts } = await from("starting.js");
@@ -87,6 +87,10 @@ test("an error has the agent's own words and what to do", () => {
     message: "Internal error", details: "no key⟨U+202E⟩", stderr: "line 1\nline 2", advice: "Log in.",
   });
   assert.equal(agentWords(error), "no key⟨U+202E⟩\n\nline 1\nline 2");
+  assert.deepEqual(failureNotice("It failed", error), {
+    title: "It failed", message: "Internal error Log in.", more: "no key⟨U+202E⟩\n\nline 1\nline 2",
+  });
+  assert.deepEqual(failureNotice("It failed", new Error("plain")), { title: "It failed", message: "plain", more: null });
   assert.equal(agentWords(new Error("plain")), null);
   assert.equal(agentWords(new RpcError(1, "x", { stderr: ["a", "b"] })), "a\nb");
   assert.match(agentWords(new RpcError(1, "x", { stderr: `${"a".repeat(9000)}the end` })), /^….*the end$/);

@@ -26,7 +26,7 @@ from antiphon.server.providers import Provider
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import FindSession
 from antiphon.server.session import ServedSession
-from antiphon.server.session_facts import commands_of, options_of
+from antiphon.server.session_facts import options_of
 
 CommandHandler: TypeAlias = Callable[[AgentTurn, str], Awaitable[StopReason | str | None]]
 
@@ -46,7 +46,7 @@ def called(text: str) -> tuple[str, str] | None:
 
 
 class AnnotationNews(Struct, frozen=True):
-    """A client has added an annotation, or removed one of its own."""
+    """A client has added an annotation, or removed one that it had added."""
 
     annotation: Annotation
     removed: bool = False
@@ -119,7 +119,7 @@ class SessionHooks:
         handled, commands = AgentTurn(self.session, turn), self._declared.commands
         name, rest = (called(handled.prompt.text) if commands else None) or ("", "")
         # A session may offer only some of the declared commands.
-        if name in commands and name in command_names(commands_of(self.session.fold)):
+        if name in commands and name in command_names(self.session.fold.facts.available_commands):
             return await commands[name].handler(handled, rest)
         if self._declared.handler is None:
             raise LocalError("this agent has no prompt handler: decorate one with `@agent.on_prompt`")

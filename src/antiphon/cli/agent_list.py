@@ -11,12 +11,11 @@ import msgspec
 
 from antiphon.cli.agents import known_agent
 from antiphon.cli.commands.options import HubPlace
-from antiphon.cli.error_lines import sentence
 from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.hub_client import find_hub, open_client, reporting
 from antiphon.cli.output.table import table_lines
 from antiphon.cli.program import command_line
-from antiphon.client import Client
+from antiphon.client import Client, advice_sentence
 from antiphon.hub import catalogue
 from antiphon.schema.antiphon.hub import (
     AddAgentRequest,
@@ -48,7 +47,7 @@ async def run_list(*, json: bool, place: HubPlace) -> None:
     print(header)
     for line, info in zip(lines, found, strict=True):
         print(line)
-        for about in filter(None, (info.detail, sentence(info.advice or ""))):
+        for about in filter(None, (info.detail, advice_sentence(info.advice or ""))):
             print(f"    {safe_line(about, limit=300)}")
     if served is None and here:
         serve = command_line("serve", place.data)

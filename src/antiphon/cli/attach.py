@@ -25,7 +25,6 @@ from antiphon.cli.hub_client import (
 )
 from antiphon.cli.output.descriptions import LONGEST_NOTE
 from antiphon.cli.output.plain import PlainScreen
-from antiphon.cli.program import short_path
 from antiphon.cli.questions import Answers
 from antiphon.client import (
     Client,
@@ -41,6 +40,7 @@ from antiphon.client import (
 )
 from antiphon.engine import Message, MessageType, is_deletion, sender_in
 from antiphon.errors import CallFailed, ResourceNotFound
+from antiphon.paths import short_path
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Present, Who
 from antiphon.schema.antiphon.messages import QuestionUpdate

@@ -14,7 +14,7 @@ from typing import Any
 
 from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.program import command_line
-from antiphon.client import FailureText, is_generic, read_failure
+from antiphon.client import FailureText, advice_sentence, is_generic, read_failure
 from antiphon.errors import (
     CallFailed,
     Forbidden,
@@ -65,7 +65,7 @@ def _failure(error: BaseException) -> Failure:
     """Return the failure for an error that is none yet: its line, and what an agent said and what to do."""
     if isinstance(error, CallFailed) and error.error.code != Forbidden.code:
         told = read_failure(error.error.message, error.error.data)
-        return Failure(error_line(error), more=(*told.stderr, sentence(told.advice)))
+        return Failure(error_line(error), more=(*told.stderr, advice_sentence(told.advice)))
     return Failure(error_line(error))
 
 
@@ -75,11 +75,6 @@ def agent_failure(message: str, data: Any, *, stderr: Iterable[str] = ()) -> Fai
     if is_generic(told.message) and not told.stderr:
         told = read_failure(message, {"stderr": list(stderr)})
     return told
-
-
-def sentence(advice: str) -> str:
-    """Return advice as a sentence; nothing if there is none."""
-    return f"{advice[0].upper()}{advice[1:]}." if advice else ""
 
 
 def _wrapped(line: str) -> str:

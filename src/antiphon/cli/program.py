@@ -1,4 +1,4 @@
-"""This process: its own command line, paths relative to the home folder, and the signals that end it."""
+"""This process: its own command line, and the signals that end it."""
 
 from __future__ import annotations
 
@@ -33,12 +33,6 @@ def _short(path: Path, absolute: bool) -> str:
         return str(whole)
     near = str(whole.relative_to(Path.cwd()))
     return near if os.sep in near else os.path.join(os.curdir, near)
-
-
-def short_path(path: str) -> str:
-    """Shorten the home folder to `~`."""
-    home = os.path.expanduser("~")
-    return "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
 
 
 def accept_stop_signals() -> None:

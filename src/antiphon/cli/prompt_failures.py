@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from antiphon.cli.error_lines import agent_failure, error_line, last_stderr_line, sentence
+from antiphon.cli.error_lines import agent_failure, error_line, last_stderr_line
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.client import TurnEnd, read_failure
+from antiphon.client import TurnEnd, advice_sentence, read_failure
 from antiphon.errors import (
     AntiphonError,
     AuthRequired,
@@ -76,10 +76,12 @@ class PromptFailures:
         if code == AuthRequired.code:
             more = told.advice or self._login(told.message, needed=True)
             return Failure(
-                f"{name} requires a login: {told.message}", Exit.LOGIN, more=(*told.stderr, sentence(more))
+                f"{name} requires a login: {told.message}",
+                Exit.LOGIN,
+                more=(*told.stderr, advice_sentence(more)),
             )
         more = told.advice or self._login(told.message)
-        return Failure(f"{about}{told.message} ({code}){advice}", more=(*told.stderr, sentence(more)))
+        return Failure(f"{about}{told.message} ({code}){advice}", more=(*told.stderr, advice_sentence(more)))
 
     def _login(self, said: str, *, needed: bool = False) -> str:
         if not (needed or wants_login(said)):
@@ -93,7 +95,8 @@ class PromptFailures:
         install = start_advice(self._known, None, error.stderr)
         more = install or self._login("\n".join(error.stderr))
         return Failure(
-            f"{told}{last_stderr_line(error)}{'' if more else self._no_agent(doing)}", more=(sentence(more),)
+            f"{told}{last_stderr_line(error)}{'' if more else self._no_agent(doing)}",
+            more=(advice_sentence(more),),
         )
 
     def _no_agent(self, doing: str) -> str:

@@ -10,8 +10,8 @@ import msgspec
 from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.hub_client import UNTITLED, by_use, find_session, open_client, reporting
 from antiphon.cli.output.table import write_table
-from antiphon.cli.program import short_path
 from antiphon.engine import Message, MessageType, ToolCall
+from antiphon.paths import short_path
 from antiphon.schema import v2
 from antiphon.schema.antiphon.hub import (
     SessionInfoMeta,

@@ -3,7 +3,7 @@
 from antiphon.client.client import Client
 from antiphon.client.connect import connect
 from antiphon.client.elicitation import Elicitation, Reply
-from antiphon.client.failures import FailureText, is_generic, read_failure
+from antiphon.client.failures import FailureText, advice_sentence, is_generic, read_failure
 from antiphon.client.icons import IconImage, fetch_icon, icon_data, usable_icons
 from antiphon.client.link import Link, LinkState
 from antiphon.client.mcp.child import McpChild, mcp_child
@@ -52,6 +52,7 @@ __all__ = [
     "Subagent",
     "TurnEnd",
     "Workspace",
+    "advice_sentence",
     "arranged",
     "connect",
     "fetch_icon",

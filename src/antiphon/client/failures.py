@@ -1,7 +1,7 @@
-"""What is told of an agent that failed: its own words, its last lines on stderr, and advice.
+"""An error as people read it: the message, the agent's own words, its last lines on stderr, and advice.
 
-The `data` of an error has them as `details`, `stderr` and `advice`. `details` and `stderr` are an agent's
-text: they are cleaned here, because commands and screens show them.
+The `data` of an error has the last three as `details`, `stderr` and `advice`. `details` and `stderr` are an
+agent's text: they are cleaned here, because commands and screens show them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from antiphon.text_safety import printed_text, safe_line
+from antiphon.text_safety import printed_text, safe_line, safe_text
 
 GENERIC = frozenset({"", "internal error", "internal server error", "error", "unknown error", "server error"})
 """Messages that say nothing."""
 LONGEST = 2000
-"""Characters of an agent's own words that are told."""
+"""Characters of an agent's own words that are shown."""
 MOST_LINES = 10
-"""Lines of stderr that are told."""
+"""Lines of stderr that are shown."""
+MOST_INDENTATION = 40
 _WIDEST = 300
 
 
@@ -31,28 +32,41 @@ class FailureText(Struct, frozen=True):
     """The last lines that the agent wrote to stderr, unless the message has them."""
     advice: str = ""
     """What to do; empty if nobody knows."""
+    title: str = ""
+    """On one line: the message of the error alone."""
+    details: str = ""
+    """The agent's own words, with their lines; empty if the title has them."""
 
     @property
     def lines(self) -> list[str]:
         """The message, each line of stderr, and the advice."""
-        advice = [f"{self.advice[0].upper()}{self.advice[1:]}."] if self.advice else []
+        advice = [advice_sentence(self.advice)] if self.advice else []
         return [self.message, *(f"  {line}" for line in self.stderr), *advice]
 
 
 def read_failure(message: str, data: Any = None) -> FailureText:
     """Read the failure that an error with this message and `data` reports."""
-    details, told = safe_line(details_of(data) or "", limit=LONGEST), safe_line(message, limit=LONGEST)
-    if is_generic(told) and details:
-        told = details
-    elif details and details not in told:
-        told = f"{told.rstrip('.:')}: {details}"
+    words = details_of(data) or ""
+    line, title = safe_line(words, limit=LONGEST), safe_line(message, limit=LONGEST)
+    whole = title
+    if is_generic(title) and line:
+        whole = line
+    elif line and line not in title:
+        whole = f"{title.rstrip('.:')}: {line}"
     of = data if isinstance(data, dict) else {}
     advice = of.get("advice")
     return FailureText(
-        told,
-        tuple(line for line in _lines(of.get("stderr")) if line not in told),
+        whole,
+        tuple(line for line in _lines(of.get("stderr")) if line.strip() not in whole),
         safe_line(advice, limit=LONGEST).rstrip(".") if isinstance(advice, str) else "",
+        title,
+        "" if line in title else safe_text(words),
     )
+
+
+def advice_sentence(advice: str) -> str:
+    """Return advice as a sentence; an empty text if there is none."""
+    return f"{advice[0].upper()}{advice[1:]}." if advice else ""
 
 
 def is_generic(message: str) -> bool:
@@ -83,5 +97,11 @@ def _lines(stderr: Any) -> list[str]:
         stderr = "\n".join(line for line in stderr if isinstance(line, str))
     if not isinstance(stderr, str):
         return []
-    lines = (safe_line(line, limit=_WIDEST) for line in printed_text(stderr).splitlines()[-MOST_LINES:])
-    return [line for line in lines if line]
+    lines = printed_text(stderr).splitlines()[-MOST_LINES:]
+    return [_indented(line) for line in lines if line.strip()]
+
+
+def _indented(line: str) -> str:
+    """Return a safe line that keeps its indentation, by which people read a traceback."""
+    indentation = line[: len(line) - len(line.lstrip())].expandtabs(4)[:MOST_INDENTATION]
+    return indentation + safe_line(line, limit=_WIDEST)

@@ -32,7 +32,7 @@ class Case(Protocol):
 
 
 class Progress(Protocol):
-    """Is told what runs, for a person who waits."""
+    """Reports the progress of a run to a person who waits."""
 
     def begin(self, scenario: Scenario, version: int) -> None: ...
 

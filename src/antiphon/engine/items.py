@@ -238,3 +238,8 @@ class Facts(Struct, eq=False):
     config: Latest[v2.ConfigOptionUpdate] | None = None
     info: Info | None = None
     usage: ContextUsage | None = None
+
+    @property
+    def available_commands(self) -> list[v2.AvailableCommand]:
+        """The commands that the session offers now."""
+        return [] if self.commands is None else list(self.commands.latest.available_commands)

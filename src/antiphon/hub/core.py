@@ -21,9 +21,7 @@ from msgspec.structs import replace
 from antiphon.bridge.losses import LossCounter
 from antiphon.client import ProtocolVersion
 from antiphon.client.protocol.dialect_v1 import CompletionPromise
-from antiphon.engine.events import Updated
 from antiphon.engine.turn import Cause
-from antiphon.errors import AntiphonError
 from antiphon.hub.about import HubAbout
 from antiphon.hub.access.admission import Admission
 from antiphon.hub.access.audit import Audit
@@ -34,6 +32,7 @@ from antiphon.hub.access.trusted_proxies import TrustedProxies
 from antiphon.hub.access_policy import HubPolicy
 from antiphon.hub.alerts.hub_alerts import HubAlerts
 from antiphon.hub.context import HubContext
+from antiphon.hub.cut_sessions import CutSessions
 from antiphon.hub.folders.file_search import FileSearch
 from antiphon.hub.folders.lister import FolderLister
 from antiphon.hub.http.login import BrowserLogin
@@ -58,7 +57,6 @@ from antiphon.hub.upstream.pool import UpstreamPool
 from antiphon.hub.upstream.target import Target, default_agent_name, read_target
 from antiphon.hub.upstream.upstream import Upstream, UpstreamSettings
 from antiphon.hub.worker.worker import UpstreamWorker, worker_of
-from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Present
 from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.version import EXTRAS
@@ -89,16 +87,6 @@ logger = logging.getLogger("antiphon.hub")
 
 STOP_GRACE = 5.0
 """Seconds that the tasks of a session get to end in."""
-CUT = v2.Notice(
-    severity=v2.NoticeSeverity.WARNING,
-    title="The hub was restarted",
-    description="What was at work in this session was cut short.",
-)
-OWNER_GONE = v2.Notice(
-    severity=v2.NoticeSeverity.WARNING,
-    title="The hub that worked on this session is gone",
-    description="What was at work in this session was cut short.",
-)
 
 
 class HubCore:
@@ -219,6 +207,12 @@ class HubCore:
             elsewhere=self.cluster,
             lost=Cause.HUB_LOST,
         )
+        self._cut_sessions = CutSessions(
+            kept,
+            self.registry,
+            may_own=(lambda _: True) if self.cluster is None else self.cluster.may_own,
+            attended=self.cluster is not None,
+        )
         self._membership = None if self.cluster is None else self._member(self.cluster)
         factory = SessionFactory(self.registry, self._context)
         context = ServerContext(
@@ -295,7 +289,7 @@ class HubCore:
                 await self.cluster.end_earlier_lease()
             await self._store_check.begin()
             if self.agents:
-                await self._end_what_was_cut()
+                await self._cut_sessions.end_all()
         async with self._server.serving():
             if first:
                 if self._membership is not None and self.agents:
@@ -333,7 +327,7 @@ class HubCore:
             self.registry,
             self._tasks,
             may_own=cluster.may_own,
-            end_cut=lambda session_id: self._end_cut(session_id, OWNER_GONE),
+            end_cut=self._cut_sessions.end_of_lost_owner,
             stopping=lambda: self.stopping,
         )
         tokens = SharedTokens(cluster.store, self.admission.tokens, self._tasks)
@@ -410,27 +404,6 @@ class HubCore:
         if self._membership is not None:
             await self._membership.end()
         await self.upstreams.aclose()
-
-    async def _end_what_was_cut(self) -> None:
-        """End turns as interrupted that were open when an earlier process was killed (invariant 4)."""
-        cursor: str | None = None
-        while True:
-            listing = await self.store.list(after=cursor)
-            for record in listing.records:
-                at_home = self.cluster is None or self.cluster.may_own(record)
-                if record.state != "idle" and at_home:
-                    with contextlib.suppress(AntiphonError):  # open in another process, or unreadable
-                        await self._end_cut(record.session_id, CUT)
-            cursor = listing.next
-            if cursor is None:
-                return
-
-    async def _end_cut(self, session_id: str, notice: v2.Notice) -> bool:
-        """End what was cut short in a session. Return whether prompts wait to be sent in it."""
-        async with self.registry.borrow(session_id) as live:
-            attended = self.cluster is not None  # clients of other hubs may wait for their prompts
-            live.emit([*live.fold.interrupt(attended=attended, cause=Cause.HUB_LOST), Updated.of(notice)])
-            return bool(live.fold.prompts.queued) and not live.fold.prompts.paused
 
     async def serve(self, transport: Transport, policy: AccessPolicy | None = None) -> None:
         """Serve one client until it is gone; one of this process, unless said otherwise, as its owner."""

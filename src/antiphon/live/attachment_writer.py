@@ -40,6 +40,16 @@ logger = logging.getLogger("antiphon.live")
 NOT_KEPT = v2.Error(
     code=v2.ErrorCode.INTERNAL_ERROR, message="The session cannot be kept", data={"reason": "store"}
 )
+UNSENT = v2.Error(
+    code=v2.ErrorCode.INTERNAL_ERROR,
+    message="An update could not be sent to this client, so it was detached",
+    data={"reason": "detached"},
+)
+DETACHED = v2.Notice(
+    severity=v2.NoticeSeverity.ERROR,
+    title="This client was detached from the session",
+    description="An update could not be sent to it. Open the session again.",
+)
 
 MOVE_WAIT = 30.0
 """Seconds that an attachment waits for another feed after the store has failed."""
@@ -79,8 +89,10 @@ class AttachmentWriter:
         client: ClientProfile,
         *,
         extras: Extras,
+        on_failed: Callable[[], None] = lambda: None,
     ) -> None:
-        """Make an attachment that sends nothing yet."""
+        """Make an attachment that sends nothing yet. It calls `on_failed` when it cannot write an update for
+        its client: then it sends nothing more."""
         self.writer = writer
         self.who = client.who
         self.client_version = client.version
@@ -90,6 +102,7 @@ class AttachmentWriter:
         self.joined_at = 0
         """The last event of the replay."""
         self._connection = connection
+        self._on_failed = on_failed
         self._extras = extras
         self._sender = UpdateSender(session_id, connection, numbered=self._extras.seq)
         self._send = self._sender.send
@@ -272,13 +285,18 @@ class AttachmentWriter:
         try:
             await self._follow_feeds(attachment, begin)
         except (StoreError, SessionUnknown):
-            self._fail()
+            self._fail(NOT_KEPT)
         except LinkLost:
             raise
         except Exception:
-            # What cannot be written for this client concerns it alone. It must not wait for answers for ever.
+            # What cannot be written for this client concerns it alone.
             logger.exception("attachment failed: session %s", self._feed.session_id)
-            self.pending.fail(AntiphonError().to_wire())
+            try:
+                self._fail(UNSENT, DETACHED)
+            except Exception:  # it may be its writer that fails
+                logger.exception("detached client was not notified: session %s", self._feed.session_id)
+            finally:
+                self._on_failed()
 
     async def _follow_feeds(self, attachment: Attachment, begin: Callable[[], Awaitable[None]]) -> None:
         """Follow the feed, and then each one that the attachment is moved to."""
@@ -315,17 +333,22 @@ class AttachmentWriter:
                 await self._moved.wait()
         return self._moved.is_set() or (seconds > 0 and not failed)
 
-    def _fail(self) -> None:
-        """End the open turn and answer every prompt, because the store has failed. Events that were not
-        committed are not shown; a client that opens the session again gets those that were."""
-        if self._events.turns.current is not None:
-            ended = v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=StopReason.ERROR, error=NOT_KEPT)
-            for sent in (*self.writer.write(ended, encode(ended)), *self.pending.ended(ended)):
-                if isinstance(sent, bytes):
-                    self._send(sent)
-                else:
-                    sent()
-        self.pending.fail(ErrorObject(int(NOT_KEPT.code), NOT_KEPT.message, NOT_KEPT.data))
+    def _fail(self, error: v2.Error, *notices: v2.Notice) -> None:
+        """Send notices, end the open turn and answer every prompt: the client gets nothing more. One that
+        opens the session again gets every event that was committed."""
+        try:
+            for notice in notices:
+                for raw in self.writer.write(notice, encode(notice)):
+                    self._send(raw)
+            if self._events.turns.current is not None:
+                ended = v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=StopReason.ERROR, error=error)
+                for sent in (*self.writer.write(ended, encode(ended)), *self.pending.ended(ended)):
+                    if isinstance(sent, bytes):
+                        self._send(sent)
+                    else:
+                        sent()
+        finally:
+            self.pending.fail(ErrorObject(int(error.code), error.message, error.data))
 
     async def take_over(self, other: AttachmentWriter, *, after: int | None = None) -> None:
         """Replace an attachment of the same client, whose pending answers move here. With `after`, go on

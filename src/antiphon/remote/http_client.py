@@ -7,7 +7,7 @@ import contextlib
 import logging
 import ssl
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 import httpx
 from msgspec import UNSET
@@ -59,7 +59,8 @@ class HttpClientTransport(BufferedTransport):
         self._streams = ClientStreams(self._make_source, self._requests, self._delivery, lost=self._end)
         self._gone = False
         """Whether the server has dropped the connection."""
-        self._sending = asyncio.get_running_loop().create_task(self._send_all())
+        self._sending: asyncio.Task[None] | None = None
+        """Set once there is something to send."""
         self._cleaning: asyncio.Task[None] | None = None
 
     # --- the transport -----------------------------------------------------------------------------
@@ -94,8 +95,11 @@ class HttpClientTransport(BufferedTransport):
         self._delivery.end()
 
     async def _clean(self) -> None:
-        self._sending.cancel()
-        await asyncio.gather(self._sending, self._streams.stop(), return_exceptions=True)
+        stopping: list[Awaitable[None]] = [self._streams.stop()]
+        if self._sending is not None:
+            self._sending.cancel()
+            stopping.append(self._sending)
+        await asyncio.gather(*stopping, return_exceptions=True)
         if self.connection_id and not self._gone:
             with contextlib.suppress(httpx.HTTPError, OSError, TimeoutError):
                 async with asyncio.timeout(LEAVE_DEADLINE):
@@ -115,6 +119,8 @@ class HttpClientTransport(BufferedTransport):
         self._queued_size += sum(map(len, frames))
         self._posted.clear()
         self._more.set()
+        if self._sending is None:
+            self._sending = asyncio.get_running_loop().create_task(self._send_all())
         if self._queued_size > OUTBOX_HIGH:
             self._outbox.pause()
 

@@ -47,8 +47,8 @@ class HttpTransport(BufferedTransport):
         self._ending = False
         self._moved = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._keeping = self._loop.call_later(bounds.keep_alive, self._keep_alive)
-        self._deadline = self._start_deadline()
+        self._keeping: asyncio.TimerHandle | None = None
+        self._deadline: asyncio.TimerHandle | None = None
 
     # --- the transport -----------------------------------------------------------------------------
 
@@ -77,8 +77,9 @@ class HttpTransport(BufferedTransport):
             return
         self._end_reason = reason
         self._outbox.close()
-        self._deadline.cancel()
-        self._keeping.cancel()
+        self._stop_deadline()
+        if self._keeping is not None:
+            self._keeping.cancel()
         for stream in self._router.streams.values():
             stream.end()
         if self._initial is not None:
@@ -100,7 +101,9 @@ class HttpTransport(BufferedTransport):
         await self._open.wait()
 
     def initialize(self, frame: bytes, id: Any) -> asyncio.Future[bytes]:
-        """Receive the first frame. Return the future of its response (HTTP-04)."""
+        """Receive the first frame, and start the timers. Return the future of its response (HTTP-04)."""
+        self._keep_alive()
+        self._restart_deadline()
         answered: asyncio.Future[bytes] = self._loop.create_future()
         self._initial = id, answered
         self._delivery.put([frame])
@@ -161,7 +164,7 @@ class HttpTransport(BufferedTransport):
     def _count_readers(self) -> None:
         self.reading = sum(stream.receiver is not None for stream in self._router.streams.values())
         if not self._end_reason and not self._full:
-            self._deadline.cancel() if self.reading else self._restart_deadline()
+            self._stop_deadline() if self.reading else self._restart_deadline()
 
     # --- bounds ------------------------------------------------------------------------------------
 
@@ -170,14 +173,15 @@ class HttpTransport(BufferedTransport):
         """Bytes that the client has not read."""
         return self._router.waiting
 
-    def _start_deadline(self) -> asyncio.TimerHandle:
-        why = f"the client has read nothing for {self._bounds.stall:g} s"
-        return self._loop.call_later(self._bounds.stall, self.end, why)
-
     def _restart_deadline(self) -> None:
         """Start the time again: the client has read something, or has closed its last stream."""
-        self._deadline.cancel()
-        self._deadline = self._start_deadline()
+        self._stop_deadline()
+        why = f"the client has read nothing for {self._bounds.stall:g} s"
+        self._deadline = self._loop.call_later(self._bounds.stall, self.end, why)
+
+    def _stop_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
 
     def _stream_moved(self) -> None:
         self._moved.set()

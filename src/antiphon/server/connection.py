@@ -165,9 +165,18 @@ class ClientConnection:
         return session_id in self.voices
 
     def new_voice(
-        self, session_id: str, info: ClientInfo | None, answers: Callable[[Question], bool]
+        self,
+        session_id: str,
+        info: ClientInfo | None,
+        *,
+        answers: Callable[[Question], bool],
+        on_failed: Callable[[], None],
     ) -> AttachmentWriter:
-        """Return an attachment that is not pinned yet. `answers` says which questions are put to it."""
+        """Return an attachment that is not pinned yet.
+
+        answers: says which questions are put to it
+        on_failed: called when an update cannot be written for the client
+        """
         info = info or self.info
         agreement = self.wire.agreement
         assert agreement is not None
@@ -185,7 +194,9 @@ class ClientConnection:
             counts=self.policy.is_valid,
             credential=self.policy.credential,
         )
-        return AttachmentWriter(session_id, self.wire, speaks, profile, extras=agreement.extras)
+        return AttachmentWriter(
+            session_id, self.wire, speaks, profile, extras=agreement.extras, on_failed=on_failed
+        )
 
     async def ask(self, method: str, params: Any) -> Any:
         """Call the client. Raises `LinkLost` also where the client is about to be cut off: its answer does

@@ -26,11 +26,6 @@ def options_of(fold: Session) -> list[v2.SessionConfigOption]:
     return [] if fold.facts.config is None else list(fold.facts.config.latest.config_options)
 
 
-def commands_of(fold: Session) -> list[v2.AvailableCommand]:
-    """Return the commands that a session offers now."""
-    return [] if fold.facts.commands is None else list(fold.facts.commands.latest.available_commands)
-
-
 async def choose_title(live: LiveSession, title: str) -> None:
     """Set the title that a client chose; it is in the store when this returns."""
     live.emit([chosen_title(title)])
@@ -85,7 +80,7 @@ class SessionStart(Struct, frozen=True):
     @classmethod
     def of(cls, fold: Session) -> Self:
         """The session as it is now is what the answer says."""
-        return cls(fold.last_seq, options_of(fold), commands_of(fold))
+        return cls(fold.last_seq, options_of(fold), fold.facts.available_commands)
 
     def note(self, seq: int, method: str, params: Any) -> None:
         if len(self.notes) < MOST:

@@ -121,11 +121,12 @@ def context_text(usage: ContextUsage | None) -> str:
     return text
 
 
-def ending_text(stop_reason: str | None, *, error: v2.Error | None = None) -> str:
-    """Describe how a turn ended, by its stop reason, and by its error if it was cut short."""
+def ending_text(stop_reason: str | None, *, error: v2.Error | None = None, cause: str | None = None) -> str:
+    """Describe how a turn ended, by its stop reason, and by its error or `cause` if it was cut short."""
     if error is not None and is_interruption(error):
-        cause = CAUSES.get(error.data.get("cause"))
-        return "interrupted" if cause is None else f"interrupted: {cause}"
+        cause = str(error.data.get("cause", "unknown"))
+    if cause:
+        return f"interrupted: {CAUSES[cause]}" if cause in CAUSES else "interrupted"
     reason = stop_reason or "end_turn"
     return ENDINGS.get(reason, f"ended: {safe_line(reason, limit=80)}")
 

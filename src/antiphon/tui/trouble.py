@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from antiphon.client import advice_sentence, read_failure
 from antiphon.errors import AntiphonError, CallFailed, LinkLost
 from antiphon.schema import v2
-from antiphon.tui.text.plain import plain, plain_line, plain_output
-
-LONGEST = 4_000
-"""Characters of an agent's own words, and of its output, that are shown."""
-LINES = 12
-"""Lines on stderr that are shown, the last ones."""
+from antiphon.tui.text.plain import plain, plain_line
 
 
 class AgentWithLogins(Protocol):
@@ -46,29 +42,19 @@ def trouble_of(error: AntiphonError, client: AgentWithLogins | None = None) -> T
         advice = trouble.advice or (_login(client) if error.needs_login and client is not None else "")
         return Trouble(trouble.message, trouble.details, trouble.stderr, advice)
     if isinstance(error, LinkLost):
-        stderr = _tail("\n".join(error.stderr))
-        return Trouble(f"the connection was lost: {plain_line(error.reason, limit=600)}", stderr=stderr)
+        return trouble_in(f"the connection was lost: {error.reason}", {"stderr": list(error.stderr)})
     return Trouble(plain_line(str(error), limit=600))
 
 
 def trouble_in(message: str, data: Any) -> Trouble:
-    """Return what an error object says: its message, and `details`, `stderr` and `advice` of its `data`."""
-    told = data if isinstance(data, dict) else {"details": data}
-    message = plain_line(message, limit=600)
-    details = _text(told.get("details"))
-    if details and details in message:
-        details = ""
-    return Trouble(message, details, _tail(told.get("stderr")), _text(told.get("advice")))
-
-
-def _text(value: Any) -> str:
-    return plain(value.strip()[:LONGEST]) if isinstance(value, str) else ""
-
-
-def _tail(value: Any) -> str:
-    """Return the last lines of an output."""
-    text = plain_output(value.strip()[-LONGEST:]) if isinstance(value, str) else ""
-    return "\n".join(text.splitlines()[-LINES:])
+    """Return what an error with this message and `data` says."""
+    failure = read_failure(message, data)
+    return Trouble(
+        plain_line(failure.title, limit=600),
+        plain(failure.details),
+        plain("\n".join(failure.stderr)),
+        plain(advice_sentence(failure.advice)),
+    )
 
 
 def _login(client: AgentWithLogins) -> str:

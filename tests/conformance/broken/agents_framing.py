@@ -85,7 +85,7 @@ class ForgetsJsonrpc(WritesRaw):
 
 @defects.add("RPC-01", versions=(1, 2))
 class AnswersWithBoth(GoodAgent):
-    """A refusal has `result: null` beside its error."""
+    """A refusal has both `result: null` and an error."""
 
     def refuse(self, id: Any, code: int, message: str, data: Any = None) -> None:
         if code == METHOD_NOT_FOUND:

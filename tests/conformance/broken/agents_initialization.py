@@ -196,7 +196,7 @@ class MarksWithWords(GoodAgent):
 
 @defects.add("INIT-23", versions=(1, 2))
 class InventsACapability(GoodAgent):
-    """A custom capability stands beside those of the protocol."""
+    """A custom capability is declared among those of the protocol, not under `_meta`."""
 
     def capabilities(self) -> Json:
         return super().capabilities() | {"telepathy": {}}

@@ -17,8 +17,8 @@ _STORE = (
     click.option(
         "--store",
         metavar="ADDR[,…]",
-        help="NATS servers with JetStream that keep the sessions for all hubs: nats://HOST:PORT or "
-        "tls://HOST:PORT. Without it the sessions are in the data folder.",
+        help="Keep the sessions on these NATS servers with JetStream, for several hubs: nats://HOST:PORT or "
+        "tls://HOST:PORT. Default: in the data folder, for one hub.",
     ),
     click.option(
         "--store-name",

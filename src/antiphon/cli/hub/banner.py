@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import click
 
 from antiphon.cli.agents import adding
-from antiphon.cli.program import command_line, own_command, short_path
+from antiphon.cli.program import command_line, own_command
 from antiphon.hub import HubFolder, Running, catalogue, is_loopback
+from antiphon.paths import short_path
 
 BUILT_IN = "rehearsal"
 """The name of the built-in agent."""

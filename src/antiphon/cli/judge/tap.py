@@ -10,9 +10,10 @@ from pathlib import Path
 from antiphon.cli.agents import resolve
 from antiphon.cli.error_lines import print_error
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.cli.program import print_note, short_path
+from antiphon.cli.program import print_note
 from antiphon.conformance import RecordingWriter, end_like, run_tap
 from antiphon.errors import SpawnFailed
+from antiphon.paths import short_path
 
 
 def run(*, agent: list[str], log: str | None) -> int:

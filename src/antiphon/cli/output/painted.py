@@ -27,8 +27,8 @@ from antiphon.cli.output.permissions import COMMAND, PATCH, WORDS, PermissionSub
 from antiphon.cli.output.remarks import Remarks
 from antiphon.cli.output.screen import FormView
 from antiphon.cli.output.word_wrap import WIDEST, wrap_words
-from antiphon.cli.program import short_path
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
+from antiphon.paths import short_path
 from antiphon.schema import v2
 from antiphon.text_safety import SafeWriter, safe_line
 from antiphon.transcripts import (

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 
 from antiphon.bridge.prompts import read_message_id, read_repeat
+from antiphon.client.protocol.abilities import Abilities
 from antiphon.client.protocol.dialect import (
     PROMPT_EVENTS,
     AgentDialect,
@@ -28,10 +29,11 @@ from antiphon.client.protocol.dialect import (
 from antiphon.client.protocol.tracked_session import Prompt, TrackedSession
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.connection import Connection
-from antiphon.errors import AntiphonError, CallFailed, ErrorObject, LinkLost
+from antiphon.errors import AntiphonError, CallFailed, ErrorObject, LinkLost, LocalError
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.peer import CANCEL_REQUEST, Call
 from antiphon.schema import v2
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.version import META_KEY
 
 logger = logging.getLogger("antiphon.client")
@@ -51,6 +53,12 @@ class _Sent(Struct, Generic[P]):
     call: Call
     joins: bool
     withdrawn: bool = False
+
+
+def check_delivery(delivery: str | None, abilities: Abilities) -> None:
+    """Raise `LocalError` if the agent does not offer to deliver prompts like that."""
+    if delivery is not None and delivery not in abilities.delivery:
+        raise LocalError(f"this agent does not offer to {delivery} prompts")
 
 
 class PromptCalls(Generic[P]):
@@ -78,14 +86,17 @@ class PromptCalls(Generic[P]):
         self,
         prompt: P,
         content: list[v2.ContentBlock],
-        ours: dict[str, Any],
         *,
-        joins: bool,
+        delivery: str | None,
+        operation_id: str | None,
         meta: dict[str, Any] | None = None,
     ) -> asyncio.Future[None]:
-        """Send a prompt, with `ours` under our key of its `_meta`. The future is done once the agent has
-        accepted it; at once if the agent does not report that."""
+        """Send a prompt. The future is done once the agent has accepted it; at once if the agent does not
+        report that."""
+        asked = {"delivery": None if delivery is None else str(delivery), "operationId": operation_id}
+        ours = {name: value for name, value in asked.items() if value is not None}
         meta = {**(meta or {}), META_KEY: ours} if ours else meta  # OBS-01
+        joins = delivery == Delivery.STEER
         request = v2.PromptRequest(session_id=self._session_id, prompt=content, meta=meta)
         params = self._dialect.prompt_params(request)
         accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -93,7 +104,7 @@ class PromptCalls(Generic[P]):
             "session/prompt",
             params,
             lambda outcome: self._answered(call.id, outcome),
-            lasting="operationId" in ours and self._lasts(),
+            lasting=operation_id is not None and self._lasts(),
         )
         self._sent[call.id] = _Sent(prompt, accepted, call, joins)
         self._prompts[call.id] = prompt

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from antiphon.client.protocol.config_options import ConfigOptions
 from antiphon.client.protocol.dialect import AgentDialect
-from antiphon.client.protocol.prompt_calls import PromptCalls
+from antiphon.client.protocol.prompt_calls import PromptCalls, check_delivery
 from antiphon.client.protocol.questions import PendingQuestions
 from antiphon.client.protocol.session_opener import Setup
 from antiphon.client.protocol.turn_end import TurnEnd
@@ -30,7 +30,6 @@ from antiphon.engine.transcript import Message
 from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v2
 from antiphon.schema.antiphon.messages import AnnotateResponse, AnnotationKind, MessageRole
-from antiphon.schema.antiphon.prompts import Delivery
 
 AnyMessage: TypeAlias = str | Message | ClientTurn
 """A message id, a message, or a turn whose prompt is the message."""
@@ -107,8 +106,7 @@ class SessionCore(Generic[V]):
 
     @property
     def commands(self) -> list[v2.AvailableCommand]:
-        commands = self.fold.facts.commands
-        return [] if commands is None else list(commands.latest.available_commands)
+        return self.fold.facts.available_commands
 
     # --- prompts -----------------------------------------------------------------------------------
 
@@ -122,18 +120,15 @@ class SessionCore(Generic[V]):
     ) -> asyncio.Future[None]:
         """Send the prompt of a turn. The future is done once the agent has accepted it, and fails if the
         agent refuses it."""
-        ours: dict[str, Any] = {}
-        if delivery is not None:
-            if delivery not in self._agent.abilities.delivery:
-                raise LocalError(f"this agent does not offer to {delivery} prompts")
-            ours["delivery"] = str(delivery)
-        if operation_id is None and self._agent.abilities.replay_after:
+        abilities = self._agent.abilities
+        check_delivery(delivery, abilities)
+        if operation_id is None and abilities.replay_after:
             operation_id = new_operation_id()
         if operation_id is not None:
-            ours["operationId"] = operation_id
             self.resume_point.operations.append(operation_id)
-        joins = delivery == Delivery.STEER
-        return self.prompts.send(turn, turn.prompt or [], ours, meta=meta, joins=joins)
+        return self.prompts.send(
+            turn, turn.prompt or [], delivery=delivery, operation_id=operation_id, meta=meta
+        )
 
     def check_open(self) -> None:
         """Raise `LocalError` if the session takes no requests of this client."""

@@ -49,7 +49,7 @@ EACH = Size(120, 20)
 
 class Audit:
     """Writes the audit log. Without a path it writes nothing. It logs the first failed write and drops the
-    line."""
+    whole line."""
 
     def __init__(
         self, path: Path | None = None, *, size: int = SIZE, clock: Callable[[], float] = time.monotonic
@@ -93,12 +93,23 @@ class Audit:
         values = {name: _printable(value) for name, value in about.items() if value is not None}
         line = msgspec.json.encode({"at": at, "act": act, "outcome": _printable(outcome), **values}) + b"\n"
         try:
-            os.write(self._open(len(line)), line)
+            self._append(line)
         except (OSError, NotPrivate) as error:
             if not self._failed:
                 why = error.strerror if isinstance(error, OSError) else error
                 logger.warning("audit log not written: %s", why)
             self._failed = True
+
+    def _append(self, line: bytes) -> None:
+        fd, written = self._open(len(line)), 0
+        try:
+            while written < len(line):
+                written += os.write(fd, line[written:])
+        except OSError:
+            if written:  # a full disk takes a part of a line, to which the next line would be joined
+                os.ftruncate(fd, os.fstat(fd).st_size - written)
+            raise
+        self._written += written
 
     def _open(self, more: int) -> int:
         assert self._path is not None
@@ -109,7 +120,6 @@ class Audit:
         if self._fd is None:
             self._fd = open_private(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             self._written = os.fstat(self._fd).st_size
-        self._written += more
         return self._fd
 
 

@@ -22,7 +22,7 @@ from antiphon.client.protocol.agent_connection import AgentConnection
 from antiphon.client.protocol.config_options import ConfigOptions
 from antiphon.client.protocol.dialect import STREAMED, USER_UPDATES, AgentDialect, AgentEvent, text_chunk_v2
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1
-from antiphon.client.protocol.prompt_calls import PromptCalls
+from antiphon.client.protocol.prompt_calls import PromptCalls, check_delivery
 from antiphon.client.protocol.questions import AnswerMemory, Decider, PendingQuestions
 from antiphon.client.protocol.session_opener import Setup
 from antiphon.client.protocol.turn_end import TurnEnd
@@ -34,11 +34,10 @@ from antiphon.engine.session import Session
 from antiphon.engine.subagents import SubagentInfo
 from antiphon.engine.transcript import TYPE_OF
 from antiphon.engine.turn import Effect
-from antiphon.errors import LinkLost, LocalError
+from antiphon.errors import LinkLost
 from antiphon.hub.upstream.worker_feed import AgentUpdate, SentPrompt, WorkerFeed
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
-from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.updates import TextChunk, written
 from antiphon.schema.version import without_ours
 from antiphon.server.ids import new_id
@@ -110,8 +109,7 @@ class UpstreamSession:
 
     @property
     def commands(self) -> list[v2.AvailableCommand]:
-        commands = self.fold.facts.commands
-        return [] if commands is None else list(commands.latest.available_commands)
+        return self.fold.facts.available_commands
 
     @property
     def top(self) -> UpstreamSession:
@@ -266,15 +264,9 @@ class UpstreamSession:
     ) -> asyncio.Future[None]:
         """Send a prompt. The future is done once the agent has accepted it, and fails if the agent refuses
         it. Raises `LocalError`, `LinkLost`."""
-        ours: dict[str, Any] = {}
-        if delivery is not None:
-            if delivery not in self.abilities.delivery:
-                raise LocalError(f"this agent does not offer to {delivery} prompts")
-            ours["delivery"] = delivery
-        if self.abilities.replay_after:
-            ours["operationId"] = new_id("op")
-        joins = delivery == Delivery.STEER
-        return self.prompts.send(prompt, content, ours, meta=meta, joins=joins)
+        check_delivery(delivery, self.abilities)
+        operation_id = new_id("op") if self.abilities.replay_after else None
+        return self.prompts.send(prompt, content, delivery=delivery, operation_id=operation_id, meta=meta)
 
     def prompt_sent(self, prompt: SentPrompt, request_id: int) -> None:
         self.turns.prompt_sent()

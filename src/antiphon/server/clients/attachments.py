@@ -55,7 +55,13 @@ class Attachments:
     def new_voice(
         self, connection: ClientConnection, session_id: str, info: ClientInfo | None = None
     ) -> AttachmentWriter:
-        return connection.new_voice(session_id, info, partial(self._is_asked, connection, session_id))
+        def failed() -> None:
+            self._tasks.ends.start_soon(self._detach_failed(connection, session_id, voice))
+
+        voice = connection.new_voice(
+            session_id, info, answers=partial(self._is_asked, connection, session_id), on_failed=failed
+        )
+        return voice
 
     def pin(self, voice: AttachmentWriter, session: AnySession, **where: Any) -> None:
         """Bind an attachment to a session (`AttachmentWriter.pin`)."""
@@ -95,15 +101,29 @@ class Attachments:
         """Detach a client from sessions, which are `closed` or go on without it. Its prompts are answered
         first: a client that is not attached gets no answer from its attachment."""
         async with connection.moving:  # an attachment that is being moved is left where it arrives
-            for session_id in self._with_subagents(connection, session_ids):
-                voice = connection.voices.pop(session_id, None)
-                if voice is not None:
-                    session = self._find(session_id)
-                    if session is not None:
-                        session.worker.client_left()
-                    voice.part(closed=closed)
-                    await voice.stop()
-                self._left(session_id)
+            await self._detach(connection, session_ids, closed=closed)
+
+    async def _detach_failed(
+        self, connection: ClientConnection, session_id: str, voice: AttachmentWriter
+    ) -> None:
+        """Detach a client from a session whose updates cannot be written for it, unless another attachment
+        has replaced the one that failed."""
+        async with connection.moving:
+            if connection.voices.get(session_id) is voice:
+                await self._detach(connection, [session_id], closed=False)
+
+    async def _detach(
+        self, connection: ClientConnection, session_ids: Sequence[str], *, closed: bool
+    ) -> None:
+        for session_id in self._with_subagents(connection, session_ids):
+            voice = connection.voices.pop(session_id, None)
+            if voice is not None:
+                session = self._find(session_id)
+                if session is not None:
+                    session.worker.client_left()
+                voice.part(closed=closed)
+                await voice.stop()
+            self._left(session_id)
 
     async def detach_all(self, connection: ClientConnection) -> None:
         """Detach a client whose connection has ended. It is detached also if the caller is cancelled."""

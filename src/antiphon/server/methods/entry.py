@@ -20,7 +20,7 @@ from antiphon.schema.wire import Unknown
 from antiphon.server.distant.session import AnySession, DistantSession
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
-from antiphon.server.session_facts import SessionStart, commands_of, options_of
+from antiphon.server.session_facts import SessionStart, options_of
 from antiphon.server.subagents import announcements, follow_all
 from antiphon.stores.base import Store
 
@@ -142,7 +142,7 @@ async def join(
     result, later = voice.writer.opened(
         v2.ResumeSessionResponse(
             config_options=options_of(session.fold),
-            available_commands=[] if shown else commands_of(session.fold),
+            available_commands=[] if shown else session.fold.facts.available_commands,
             meta=voice.joined(session.control.introduction),
         ),
         loaded=loaded,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 from msgspec import structs
 
 from antiphon.connection.sessions import session_of
@@ -44,6 +47,12 @@ def _searches(offer: Offer) -> bool:
 
 def _has_push(offer: Offer) -> bool:
     return offer.has_push
+
+
+def _push(name: str, handler: Callable[[Any], Awaitable[Any]], act: Act) -> Method:
+    return Method(
+        name, handler, lane=CONNECTION, role=CONTROLLER, act=act, sessionless=True, offered=_has_push
+    )
 
 
 _ROWS = (
@@ -129,33 +138,9 @@ _ROWS = (
     Method("providers/set", providers.set_provider, lane=CONNECTION, act=Act.CONFIG, offered=_has_providers),
     Method("providers/disable", providers.disable, lane=CONNECTION, act=Act.CONFIG, offered=_has_providers),
     # --- Web Push: what a client subscribes is bound to its token, and shows its sessions only
-    Method(
-        "_antiphon/push_key",
-        push.key,
-        lane=CONNECTION,
-        role=CONTROLLER,
-        act=Act.CALL,
-        sessionless=True,
-        offered=_has_push,
-    ),
-    Method(
-        "_antiphon/push_subscribe",
-        push.subscribe,
-        lane=CONNECTION,
-        role=CONTROLLER,
-        act=Act.SUBSCRIBE,
-        sessionless=True,
-        offered=_has_push,
-    ),
-    Method(
-        "_antiphon/push_unsubscribe",
-        push.unsubscribe,
-        lane=CONNECTION,
-        role=CONTROLLER,
-        act=Act.SUBSCRIBE,
-        sessionless=True,
-        offered=_has_push,
-    ),
+    _push("_antiphon/push_key", push.key, Act.CALL),
+    _push("_antiphon/push_subscribe", push.subscribe, Act.SUBSCRIBE),
+    _push("_antiphon/push_unsubscribe", push.unsubscribe, Act.SUBSCRIBE),
     # --- extensions; those that follow are a hub's own
     Method(EXTENSION, extensions.call, role=CONTROLLER, act=Act.CALL),
     Method("_antiphon/journal", extensions.call, act=Act.EXPORT, subagents=True),

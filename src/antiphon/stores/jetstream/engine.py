@@ -283,6 +283,14 @@ class Engine:
         request = {"seq": max(1, seq), "next_by_subj": subject, "batch": count, "max_bytes": limit_bytes}
         return await self._patiently(lambda: self._page(stream, json.dumps(request).encode()))
 
+    async def full_page(self, stream: str, subject: str, seq: int, *, limit_bytes: int) -> list[Message]:
+        """Return messages as `page` does. If a replica has none because it lags, ask the leader for one."""
+        found = await self.page(stream, subject, seq, limit_bytes=limit_bytes)
+        if found:
+            return found
+        following = await self.following(stream, subject, seq)
+        return [] if following is None else [following]
+
     async def _page(self, stream: str, request: bytes) -> list[Message]:
         client = self._connected()
         inbox = client.new_inbox()

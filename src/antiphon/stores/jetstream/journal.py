@@ -270,12 +270,9 @@ class SessionJournal:
         batches: list[Batch] = []
         cursor, size, seq = after, 0, await self._seek(after, tip)
         while size < limit_bytes and cursor < tip.last:
-            found = await self._engine.page(
+            found = await self._engine.full_page(
                 self._stream, self._subject, seq, limit_bytes=max(limit_bytes - size, 64 * 1024)
             )
-            if not found:  # a replica that lags; the leader has what is there
-                following = await self._engine.following(self._stream, self._subject, seq)
-                found = [following] if following is not None else []
             if not found:
                 break
             for message in found:

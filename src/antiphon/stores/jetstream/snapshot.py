@@ -75,10 +75,9 @@ class SessionSnapshot:
     async def _read_saves(self, last: int) -> None:
         seq = 1
         while seq <= last:
-            found = await self._engine.page(self._stream, self._subject, seq, limit_bytes=4 * PIECE_BYTES)
-            if not found:  # a replica that lags
-                following = await self._engine.following(self._stream, self._subject, seq)
-                found = [following] if following is not None else []
+            found = await self._engine.full_page(
+                self._stream, self._subject, seq, limit_bytes=4 * PIECE_BYTES
+            )
             if not found:
                 return
             for message in found:

@@ -12,11 +12,9 @@ from typing import NamedTuple
 from antiphon.client import ClientSession
 from antiphon.errors import AntiphonError
 from antiphon.schema import v2
-from antiphon.transcripts import ending_text
+from antiphon.transcripts import end_text, ending_text
 from antiphon.tui.text.plain import plain_line
 from antiphon.tui.trouble import trouble_in
-
-INTERRUPTED = "the turn was interrupted"
 
 
 class PastTurn(NamedTuple):
@@ -26,6 +24,8 @@ class PastTurn(NamedTuple):
     """Why it ended; `None` for an open turn."""
     error: str = ""
     """The message of the error that it ended with."""
+    cause: str | None = None
+    """What cut it short."""
 
 
 class Ending(NamedTuple):
@@ -42,7 +42,7 @@ async def past_turns(session: ClientSession) -> list[PastTurn]:
     except AntiphonError:  # not offered, or the link was lost: the transcript then lacks these notes
         return []
     return [
-        PastTurn(item.message_id, None if item.end is None else item.status, item.error or "")
+        PastTurn(item.message_id, None if item.end is None else item.status, item.error or "", item.cause)
         for item in timeline.items
         if item.kind == "turn"
     ]
@@ -53,31 +53,18 @@ def ending_of(state: v2.StateUpdate) -> Ending | None:
     reason = None if state.stop_reason is None else str(state.stop_reason)
     if reason in (None, "end_turn"):
         return None
-    if state.error is None:
-        return described(reason)
-    trouble = trouble_in(state.error.message, state.error.data)
-    if is_interruption(trouble.message):
-        trouble = replace(trouble, message=lowered(trouble.message))
-        return Ending(trouble.text(), _tone(reason))
-    return Ending(trouble.text(ending_text(reason)), _tone(reason))
+    words = plain_line(end_text(state), limit=600)
+    if state.error is not None:
+        words = replace(trouble_in(state.error.message, state.error.data), message=words).text()
+    return Ending(words, _tone(reason))
 
 
-def described(reason: str | None, error: str = "") -> Ending | None:
-    """Describe an end by its stop reason and the message of its error, `None` for an ordinary one."""
-    if reason in (None, "end_turn", "ended"):
+def past_ending(turn: PastTurn) -> Ending | None:
+    """Describe the end of an earlier turn, `None` for an ordinary one."""
+    if turn.reason in (None, "end_turn", "ended"):
         return None
-    words, error = ending_text(reason), plain_line(error)
-    if is_interruption(error):
-        return Ending(lowered(error), _tone(reason))
-    return Ending(f"{words}: {error}" if error else words, _tone(reason))
-
-
-def is_interruption(message: str) -> bool:
-    return message.casefold().startswith(INTERRUPTED)
-
-
-def lowered(message: str) -> str:
-    return message[:1].lower() + message[1:]
+    words, error = plain_line(ending_text(turn.reason, cause=turn.cause)), plain_line(turn.error)
+    return Ending(f"{words}: {error}" if error and not turn.cause else words, _tone(turn.reason))
 
 
 def _tone(reason: str | None) -> str:
@@ -101,7 +88,7 @@ def places(
     starts = [at for _, at in known if at is not None]
     found = []
     for turn, at in replayed:
-        ending = described(turn.reason, turn.error)
+        ending = past_ending(turn)
         if at is not None and ending is not None:
             found.append((min((start for start in starts if start > at), default=before), ending))
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from rich.cells import cell_len
@@ -10,6 +9,7 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
+from antiphon.paths import short_path
 from antiphon.text_safety import hidden, printed_text, safe_line, safe_text
 
 
@@ -51,6 +51,4 @@ def plain_line(text: str, *, limit: int = 400) -> str:
 
 def folder_line(path: str, *, limit: int = 120) -> str:
     """Return a folder as `plain_line` does, the user's home as `~`."""
-    home = os.path.expanduser("~")
-    short = "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
-    return plain_line(short, limit=limit)
+    return plain_line(short_path(path), limit=limit)

@@ -29,14 +29,11 @@ class SessionHeader(Static):
         super().__init__("", markup=False, **named)
 
     def show(self, session: ClientSession) -> None:
-        agent = plain_line(session.agent_name, limit=60)
+        agent, where = plain_line(session.agent_name, limit=60), folder_line(session.cwd)
         self.update(
             Content.assemble(
                 (plain_line(session.title or UNTITLED, limit=120), "bold"),
-                (
-                    "   " + " · ".join(part for part in (agent, folder_line(session.cwd)) if part),
-                    "$foreground 60%",
-                ),
+                ("   " + " · ".join(part for part in (agent, where) if part), "$foreground 60%"),
             )
         )
 

@@ -3,6 +3,7 @@
 import { Agents } from "./agents.js";
 import { clientId, route } from "./browser.js";
 import { Emitter } from "./emitter.js";
+import { failureNotice } from "./failure.js";
 import { ours } from "./fold/content.js";
 import { sayHello } from "./hello.js";
 import { keep, kept } from "./storage.js";
@@ -322,6 +323,6 @@ export class App extends Emitter {
   }
 
   #fail(title, error) {
-    this.emit("error", { title, message: error.message });
+    this.emit("error", failureNotice(title, error));
   }
 }

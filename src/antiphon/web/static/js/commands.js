@@ -1,5 +1,6 @@
 // The commands of the page, for the palette and for single keys.
 
+import { failureNotice } from "./failure.js";
 import { addAgent } from "./views/agent_menu.js";
 import { archiveSession, removeSession, showArchived } from "./views/session_acts.js";
 import { invite, mayInvite } from "./views/invite.js";
@@ -35,7 +36,7 @@ export function commandsOf(app) {
     { id: "rename", title: "Rename the session", when: (state) => inSession(state) && state.acts,
       run: () => app.emit("rename") },
     { id: "fork", title: "Fork the session", when: (state) => inSession(state) && state.begins,
-      run: () => app.fork(session.id).catch((error) => app.emit("error", { title: "The session was not forked", message: error.message })) },
+      run: () => app.fork(session.id).catch((error) => app.emit("error", failureNotice("The session was not forked", error))) },
     { id: "invite", title: "Invite somebody to the session", when: (state) => inSession(state) && mayInvite(app),
       run: () => invite(app) },
     { id: "archive", title: "Archive the session", when: owns, run: () => archiveSession(app, session.id) },

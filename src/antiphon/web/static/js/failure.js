@@ -39,6 +39,17 @@ export function agentWords(error) {
   return [details, stderr].filter(Boolean).join("\n\n") || null;
 }
 
+/** An error on one line: its message, and what to do. */
+export function failureLine(error) {
+  const { message, advice } = partsOf(error);
+  return [message, advice].filter(Boolean).join(" ");
+}
+
+/** An error as an `error` event of the app: our title, one line, and the agent's own words for its details. */
+export function failureNotice(title, error) {
+  return { title, message: failureLine(error), more: agentWords(error) };
+}
+
 /** A text of a peer: its end, because the last lines say the most. */
 function text(said) {
   const given = Array.isArray(said) ? said.join("\n") : said; // lines, at hubs of earlier versions

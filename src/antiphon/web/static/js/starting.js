@@ -1,7 +1,7 @@
 // Sessions that the hub was asked for and has not made yet: their agent starts. A page shows such a session at
 // once; prompts that are written meanwhile are sent when it is there.
 
-import { agentWords, partsOf } from "./failure.js";
+import { failureNotice } from "./failure.js";
 import { keep, kept } from "./storage.js";
 import { LinkLost } from "./rpc.js";
 
@@ -114,7 +114,7 @@ export class Starts {
     this.#app.emit("begun", session);
     for (const [id, value] of Object.entries(values)) {
       await session.setOption(id, value).catch((error) => {
-        this.#app.emit("error", { title: "An option was not set", message: error.message });
+        this.#app.emit("error", failureNotice("An option was not set", error));
       });
     }
     session.starting = null;
@@ -128,8 +128,7 @@ export class Starts {
   }
 
   #rejected(error) {
-    const { message } = partsOf(error);
-    this.#app.emit("error", { title: "The prompt was rejected", message, more: agentWords(error) });
+    this.#app.emit("error", failureNotice("The prompt was rejected", error));
   }
 
   #failed(session, error) {
@@ -137,6 +136,6 @@ export class Starts {
     session.changed("state");
     if (this.#app.session === session) return;
     const action = { label: "Show", run: () => this.#app.show(session) };
-    this.#app.emit("error", { title: "The new session did not start", message: error.message, action });
+    this.#app.emit("error", { ...failureNotice("The new session did not start", error), action });
   }
 }

@@ -2,8 +2,7 @@
 
 import { ask } from "../dialog.js";
 import { h, replace, setText } from "../dom.js";
-import { advice } from "../failure.js";
-import { safeLine } from "../text_safety.js";
+import { failureLine } from "../failure.js";
 import { hour, lasting } from "../words.js";
 import { titleOf } from "./title.js";
 
@@ -70,7 +69,7 @@ class Inviting {
           try {
             this.#made(role, sessions, await this.app.call("_antiphon/link", { role, ...only }));
           } catch (error) {
-            setText(problem, [safeLine(error.message, 300), advice(error)].filter(Boolean).join(" "));
+            setText(problem, failureLine(error));
             problem.hidden = false;
           }
           make.disabled = false;

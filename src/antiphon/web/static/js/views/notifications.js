@@ -3,9 +3,9 @@
 import { listNews, questionNews, waitingElsewhere } from "../attention.js";
 import { ask } from "../dialog.js";
 import { h, replace, setText } from "../dom.js";
+import { failureLine } from "../failure.js";
 import { follow } from "../follow.js";
 import * as notifications from "../notifications.js";
-import { safeLine } from "../text_safety.js";
 import { onWorkerMessage, worker } from "../worker.js";
 
 export function mount(app) {
@@ -75,7 +75,7 @@ function settings(app, paint, problem) {
       await act(checked);
       paint();
     } catch (error) {
-      paint(safeLine(error.message, 300));
+      paint(failureLine(error));
     }
     document.getElementById(id)?.focus(); // it was drawn anew
   };

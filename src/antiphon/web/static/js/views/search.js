@@ -3,6 +3,7 @@
 
 import { ask } from "../dialog.js";
 import { h, on, replace, setText } from "../dom.js";
+import { failureLine } from "../failure.js";
 import { icon, iconButton } from "../icons.js";
 import { safeLine } from "../text_safety.js";
 import { ago } from "../words.js";
@@ -134,7 +135,7 @@ function form(app, query, close) {
     (words) => app.call("_antiphon/search_sessions", { query: words, limit: LIMIT }),
     (words, answer, error) => {
       const matches = answer?.matches ?? [];
-      setText(count, error ? `The search failed: ${error.message}` : words ? summary(answer) : "");
+      setText(count, error ? `The search failed: ${failureLine(error)}` : words ? summary(answer) : "");
       replace(results, bySession(matches).map((group) => section(group, close)));
       results.scrollTop = 0;
     },

@@ -1,17 +1,16 @@
 // Short messages that disappear after a while. Errors stay longer and say what to do next.
 
 import { h, on } from "../dom.js";
-import { agentWords, partsOf } from "../failure.js";
+import { failureNotice } from "../failure.js";
 import { icon, iconButton } from "../icons.js";
 import { safeLine } from "../text_safety.js";
 import { showNotices } from "./notices.js";
 
 const SHOWN = 4;
 
-/** Show the error of a call: our title, the message of the hub, and advice. The notices keep the agent's words. */
+/** Show the error of a call. */
 export function tell(app, title, error) {
-  const { message, advice } = partsOf(error);
-  app.emit("error", { title, message: [message, advice].filter(Boolean).join(" "), more: agentWords(error) });
+  app.emit("error", failureNotice(title, error));
 }
 
 export function mount(app, element) {

@@ -1,6 +1,7 @@
 // The end of a turn: how long it took, why it ended if that is unusual, and a way to try again.
 
 import { h, replace } from "../../dom.js";
+import { advice } from "../../failure.js";
 import { icon } from "../../icons.js";
 import { safeLine, safeText } from "../../text_safety.js";
 import { counted, lasting, many } from "../../words.js";
@@ -65,10 +66,12 @@ export class EndView {
     const open = unansweredWords(unanswered);
     this.element.hidden = !said && !facts && !open;
     const message = error?.data?.reason === "interrupted" ? "" : String(error?.message ?? "").slice(0, 2000);
+    const next = error && advice(error);
     replace(this.element,
       h("p", null, drawn ? icon(drawn) : null, said ? h("span", null, said) : null,
         facts ? h("span", { class: "facts" }, facts) : null, this.#retry(stopReason)),
       message ? h("p", { class: "why" }, safeText(message)) : null,
+      next ? h("p", { class: "why" }, next) : null,
       open ? h("p", { class: "why" }, open) : null);
   }
 

@@ -2,6 +2,7 @@
 
 import { h, on, replace, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
+import { tell } from "../toasts.js";
 import { FindBar } from "./find_bar.js";
 import { guess, viewOf } from "./items.js";
 import { Resend } from "./resend.js";
@@ -97,7 +98,7 @@ class Transcript {
     try {
       await doing;
     } catch (error) {
-      this.#app.emit("error", { title, message: error.message });
+      tell(this.#app, title, error);
     }
   }
 

@@ -1,0 +1,67 @@
+"""CutSessions: ends what was at work in sessions whose process was gone (invariant 4)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from antiphon.engine.events import Updated
+from antiphon.engine.turn import Cause
+from antiphon.errors import AntiphonError
+from antiphon.schema import v2
+from antiphon.server.registry import SessionRegistry
+from antiphon.stores.base import SessionRecord, Store
+
+RESTARTED = v2.Notice(
+    severity=v2.NoticeSeverity.WARNING,
+    title="The hub was restarted",
+    description="What was at work in this session was cut short.",
+)
+OWNER_GONE = v2.Notice(
+    severity=v2.NoticeSeverity.WARNING,
+    title="The hub that worked on this session is gone",
+    description="What was at work in this session was cut short.",
+)
+
+
+class CutSessions:
+    def __init__(
+        self,
+        store: Store,
+        registry: SessionRegistry,
+        *,
+        may_own: Callable[[SessionRecord], bool],
+        attended: bool,
+    ) -> None:
+        """End turns that were cut short, in the sessions of a store.
+
+        may_own: whether a session may be worked on here
+        attended: whether clients of other hubs may wait for their prompts
+        """
+        self._store = store
+        self._registry = registry
+        self._may_own = may_own
+        self._attended = attended
+
+    async def end_all(self) -> None:
+        """End what an earlier process left unfinished when it was killed."""
+        cursor: str | None = None
+        while True:
+            listing = await self._store.list(after=cursor)
+            for record in listing.records:
+                if record.state != "idle" and self._may_own(record):
+                    with contextlib.suppress(AntiphonError):  # open in another process, or unreadable
+                        await self._end(record.session_id, RESTARTED)
+            cursor = listing.next
+            if cursor is None:
+                return
+
+    async def end_of_lost_owner(self, session_id: str) -> bool:
+        """End what a hub that is gone left unfinished in a session. Return whether prompts wait in it."""
+        return await self._end(session_id, OWNER_GONE)
+
+    async def _end(self, session_id: str, notice: v2.Notice) -> bool:
+        async with self._registry.borrow(session_id) as live:
+            ended = live.fold.interrupt(attended=self._attended, cause=Cause.HUB_LOST)
+            live.emit([*ended, Updated.of(notice)])
+            return bool(live.fold.prompts.queued) and not live.fold.prompts.paused
