@@ -186,6 +186,32 @@ def test_a_signal_reaches_the_agent(tapped: type[Tapped], number: signal.Signals
     assert tap.process.wait(DEADLINE) == 42
 
 
+def test_a_signal_that_another_thread_gets_reaches_the_agent_too() -> None:
+    code = (
+        "import os, signal\n"
+        "signal.signal(signal.SIGTERM, lambda *_: os._exit(42))\n"
+        "signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])\n"
+        "print('ready', flush=True)\nos.read(0, 1)"
+    )
+    # The main thread keeps the signal blocked, so it reaches the thread that has just recorded a line.
+    tapping = (
+        "import signal, sys\n"
+        "from antiphon.conformance.tap import run_tap\n"
+        "def record(*_):\n"
+        "    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
+        f"sys.exit(run_tap({python(code)!r}, record, failed=print))"
+    )
+    with subprocess.Popen(python(tapping), stdin=PIPE, stdout=PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(DEADLINE) == 42
+        finally:
+            process.kill()
+
+
 # --- no orphans ----------------------------------------------------------------------------------------
 
 REPORT = "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()"

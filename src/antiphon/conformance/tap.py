@@ -97,21 +97,53 @@ def run_tap(command: Sequence[str], record: Record, *, failed: Callable[[OSError
             end_like(-number)
         os.kill(process.pid, number)
 
+    def finish() -> None:
+        """Wait for the agent's exit, end what it leaves behind, and wait for the end of its output."""
+        _wait_for_exit(process)
+        signal_group(process.pid, signal.SIGKILL)
+        ended.set()
+        process.wait()
+        living.discard(process.pid)
+        os.close(announce_exit)
+        copies[1].join()
+
     before = {number: signal.signal(number, forward) for number in FORWARDED}
     try:
         for copy in copies:
             copy.start()
-        _wait_for_exit(process)
-        signal_group(process.pid, signal.SIGKILL)
-        ended.set()
-        code = process.wait()
-        living.discard(process.pid)
-        os.close(announce_exit)
-        copies[1].join()
+        _handle_signals_during(finish)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return code
+    return process.returncode
+
+
+def _handle_signals_during(work: Callable[[], None]) -> None:
+    """Run blocking work in a thread. Meanwhile this thread, the main one, waits for signals.
+
+    A signal that comes just before a blocking call, or to another thread, does not interrupt the call: its
+    handler would run when the call is over. So this thread waits for a byte that each signal writes.
+    """
+    finished, announce = os.pipe()
+    signalled, wakeup = os.pipe()
+    os.set_blocking(signalled, False)
+    os.set_blocking(wakeup, False)
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            os.close(announce)
+
+    before = signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
+    try:
+        threading.Thread(target=run, daemon=True).start()
+        while finished not in select.select([finished, signalled], [], [])[0]:
+            os.read(signalled, SIZE)
+    finally:
+        signal.set_wakeup_fd(before)
+        for fd in (finished, signalled, wakeup):
+            os.close(fd)
 
 
 def end_like(code: int) -> int:
