@@ -59,6 +59,29 @@ def test_a_writer_that_was_killed_leaves_all_whole_frames(tmp_path: Path) -> Non
     assert [frame.raw for frame in read_recording(path).frames] == [b'{"id":1}']
 
 
+def test_a_full_disk_leaves_no_half_of_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tap.ndjson"
+    with RecordingWriter(path) as writer:
+        writer.frame(Role.AGENT, b"one", 0.0)
+        file = writer._file
+
+        class Full:
+            """Takes the beginning of what is written, as a disk does that has a little room."""
+
+            def write(self, data: bytes) -> int:
+                return file.write(data[: len(data) // 2])
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(file, name)
+
+        monkeypatch.setattr(writer, "_file", Full())
+        with pytest.raises(OSError, match="No space left"):
+            writer.frame(Role.AGENT, b"two", 0.0)
+        monkeypatch.undo()
+        writer.frame(Role.AGENT, b"three", 0.0)
+    assert [raw for _, raw, _ in seen(read_recording(path))] == [b"one", b"three"]
+
+
 @pytest.mark.parametrize(
     "entries",
     [

@@ -12,6 +12,7 @@ A file is lines of JSON. The first line is a header, and each other line is one 
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import math
 import os
@@ -69,7 +70,11 @@ class RecordingWriter:
         self.close()
 
     def _write(self, entry: dict[str, Any]) -> None:
-        self._file.write(_encode(entry) + b"\n")
+        line = _encode(entry) + b"\n"
+        written = self._file.write(line)
+        if written != len(line):  # the disk is full, and half a line would make the file unreadable
+            self._file.truncate(self._file.seek(-written, os.SEEK_CUR))
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def write_recording(path: str | os.PathLike[str], recording: Recording) -> None:

@@ -43,6 +43,8 @@ class _Lines:
         self._began = time.monotonic()
         self._begun: dict[Role, list[bytes]] = {Role.CLIENT: [], Role.AGENT: []}
         """The pieces of the line that each side has not ended yet."""
+        self._size = dict.fromkeys(Role, 0)
+        """Their bytes."""
         self._lock = threading.Lock()
         self._off = False
 
@@ -50,10 +52,12 @@ class _Lines:
         first, *rest = data.split(b"\n")
         begun = self._begun[sender]
         begun.append(first)
+        self._size[sender] += len(first)
         for piece in rest:
             self._write(sender, b"".join(begun))
             begun[:] = [piece]
-        if sum(map(len, begun)) > LONGEST_LINE:
+            self._size[sender] = len(piece)
+        if self._size[sender] > LONGEST_LINE:
             self.end(sender)
 
     def end(self, sender: Role) -> None:
@@ -61,6 +65,7 @@ class _Lines:
         begun = self._begun[sender]
         line = b"".join(begun)
         begun.clear()
+        self._size[sender] = 0
         self._write(sender, line)
 
     def _write(self, sender: Role, line: bytes) -> None:
