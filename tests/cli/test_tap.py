@@ -15,7 +15,7 @@ import pytest
 
 from antiphon.conformance.recording import Role
 from antiphon.conformance.recordings import read_recording
-from antiphon.conformance.tap import _Lines
+from antiphon.conformance.tap import TappedLines
 from tests.cli.command import ANTIPHON, DEADLINE, ended, environment
 from tests.cpu_growth import assert_grows_in_proportion
 
@@ -262,7 +262,7 @@ def test_a_full_disk_stops_the_recording_and_not_the_conversation() -> None:
 def test_a_line_that_comes_byte_by_byte_takes_no_longer_than_its_length() -> None:
     def record(count: int) -> None:
         recorded: list[bytes] = []
-        lines = _Lines(lambda sender, line, at: recorded.append(line), lambda error: None)
+        lines = TappedLines(lambda sender, line, at: recorded.append(line), lambda error: None)
         for _ in range(count):
             lines.add(Role.AGENT, b"x")
         lines.add(Role.AGENT, b"\n")

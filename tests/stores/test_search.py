@@ -278,7 +278,7 @@ def test_snippets_come_from_the_beginnings_of_texts_when_the_time_is_over() -> N
     text = f"first {'word ' * 30_000} xylophone"
     found = [Found(1, "s", None, "agent/m1", 1, 1, text)]
     late, soon = (
-        index._matches(None, found, read_query("xylophone"), until) for until in (0.0, float("inf"))
+        index.matches_of(None, found, read_query("xylophone"), until) for until in (0.0, float("inf"))
     )
     assert late[0].snippet.startswith("first word")
     assert "xylophone" in soon[0].snippet

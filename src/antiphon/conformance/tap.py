@@ -31,7 +31,7 @@ Record = Callable[[Role, bytes, float], None]
 """Takes one line without its newline, its sender, and the seconds since the tap began."""
 
 
-class _Lines:
+class TappedLines:
     """The lines of both directions, recorded before their last byte is passed on.
 
     So a request is in the recording before the answer to it, whichever thread runs first.
@@ -89,7 +89,7 @@ def run_tap(command: Sequence[str], record: Record, *, failed: Callable[[OSError
     Raises `SpawnFailed`.
     """
     process, to_agent, from_agent = _start(command)
-    lines = _Lines(record, failed)
+    lines = TappedLines(record, failed)
     exited, announce_exit = os.pipe()
     copies = (
         threading.Thread(target=_copy, args=(0, to_agent, Role.CLIENT, lines, None), daemon=True),
@@ -148,7 +148,7 @@ def _wait_for_exit(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _copy(source: int, target: int, sender: Role, lines: _Lines, stop: int | None) -> None:
+def _copy(source: int, target: int, sender: Role, lines: TappedLines, stop: int | None) -> None:
     """Copy bytes until one side ends, then close both: each side learns that the other is gone.
 
     Once `stop` is readable, the copy ends as soon as nothing is left to read: another process may hold the

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from antiphon.hub.folders.ignored import Ignored
-from antiphon.hub.folders.reading import FolderThreads
+from antiphon.hub.folders.threads import FolderThreads
 from antiphon.schema.antiphon import hub as wire
 from antiphon.server.registry import record_of
 from antiphon.stores.base import Store

@@ -11,7 +11,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from antiphon.hub.folders.reading import FolderThreads
+from antiphon.hub.folders.threads import FolderThreads
 from antiphon.schema.antiphon.folders import FolderState, ListFoldersRequest, ListFoldersResponse
 
 SHOWN = 200

@@ -209,7 +209,7 @@ class SearchIndex:
             if not self._searching:
                 self._hurry.clear()
         page, more = found[:limit], bool(found) and (len(found) > limit or not whole)
-        matches = await self._in_thread(_matches, page, terms, until)
+        matches = await self._in_thread(matches_of, page, terms, until)
         return Matches(matches, search_cursor(page[-1].place) if more else None, complete and whole)
 
     async def _query(
@@ -308,7 +308,7 @@ def _read_step(connection: sqlite3.Connection, path: str, of: Pending) -> Step:
     return Step(page.cursor if lines else of.last, text_changes(lines, first=of.upto + 1))
 
 
-def _matches(
+def matches_of(
     _: sqlite3.Connection, found: Sequence[Found], terms: Sequence[Term], until: float
 ) -> tuple[Match, ...]:
     return tuple(_match(each, terms, hurry=time.monotonic() > until) for each in found)
