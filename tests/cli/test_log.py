@@ -16,11 +16,12 @@ from antiphon.cli.timeline.lines import to_json_lines, to_lines
 from antiphon.cli.timeline.page import to_html
 from antiphon.cli.timeline.recorded import timeline_of
 from antiphon.conformance.recording import Recording, Role
-from antiphon.conformance.recordings import write_recording
+from antiphon.conformance.recordings import read_recording, write_recording
 from antiphon.text_safety import is_safe
 from tests import warm
 from tests.cli.command import DEADLINE, environment, prompt
 from tests.conformance.sample_report import HOSTILE
+from tests.cpu_growth import assert_grows_in_proportion
 
 C, A = Role.CLIENT, Role.AGENT
 
@@ -170,6 +171,56 @@ def test_long_text_is_cut_on_a_terminal_only() -> None:
     timeline = Timeline(name="x", entries=[Entry(at=0, who="agent", kind="message", text="line\n" * 100)])
     assert "60 more lines" in "\n".join(to_lines(timeline, width=80))
     assert json.loads(next(to_json_lines(timeline)))["text"] == "line\n" * 100
+
+
+def test_ids_that_are_no_ids_and_nested_values_are_shown_like_others() -> None:
+    nested: Any = "x"
+    for _ in range(300):
+        nested = {"content": nested}
+    made = entries(
+        update(sessionUpdate="agent_message_chunk", messageId={"a": 1}, content=nested),
+        (A, {"method": "session/update", "params": {"sessionId": [], "update": {"sessionUpdate": "odd"}}}),
+        (A, {"method": "session/update", "params": {"sessionId": {}, "update": {
+            "sessionUpdate": "tool_call", "toolCallId": [1], "title": "t"}}}),
+        (A, {"id": {"no": "id"}, "method": "x"}),
+        (A, {"result": {}}),
+        update(sessionUpdate="state_update", state=nested),
+    )  # fmt: skip
+    assert [entry.kind for entry in made] == [
+        "message", "update", "tool call", "request", "stray response", "state",
+    ]  # fmt: skip
+    assert [made[0].text, made[-1].title] == ["[content]", "…"]
+
+
+def test_a_message_of_many_chunks_takes_no_longer_than_its_length() -> None:
+    def read(count: int) -> None:
+        made = recording(*[chunk("a" * 2000, "m")] * count)
+        timeline_of(made, "talk")
+
+    assert_grows_in_proportion(read, 500, times=16)
+
+
+@pytest.mark.parametrize(
+    "at", ["1e400", "-1e400", "1" + "0" * 400, '"0001-01-01T00:00:00"', "null", "[1]", "1e300"]
+)
+def test_a_time_that_is_none_is_zero(tmp_path: Path, at: str) -> None:
+    file = tmp_path / "odd.ndjson"
+    request, answer = ('{"id": 1, "method": "x"}', '{"id": 1, "result": {}}')
+    lines = [
+        f'{{"at": 0, "from": "client", "message": {request}}}',
+        f'{{"at": {at}, "from": "agent", "message": {answer}}}',
+    ]
+    file.write_text("\n".join(lines))
+    timeline = timeline_of(read_recording(file), "odd")
+    assert [(entry.at, entry.took) for entry in timeline.entries] == [(0.0, 0.0)]
+    assert [*to_lines(timeline, width=80)]
+
+
+def test_a_frame_with_half_a_character_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "odd.ndjson"
+    file.write_text('{"from": "agent", "message": {"method": "\\ud800"}}')
+    (entry,) = timeline_of(read_recording(file), "odd").entries
+    assert entry.title == "\ud800"
 
 
 # --- the command ---------------------------------------------------------------------------------------

@@ -15,7 +15,9 @@ import pytest
 
 from antiphon.conformance.recording import Role
 from antiphon.conformance.recordings import read_recording
+from antiphon.conformance.tap import TappedLines
 from tests.cli.command import ANTIPHON, DEADLINE, ended, environment
+from tests.cpu_growth import assert_grows_in_proportion
 
 PIPE = subprocess.PIPE
 
@@ -281,6 +283,18 @@ def test_a_full_disk_stops_the_recording_and_not_the_conversation() -> None:
     run = subprocess.run(python(code), input=b"one\ntwo\n", capture_output=True, timeout=DEADLINE, check=True)
     assert run.stdout == b"one\ntwo\n"
     assert run.stderr.splitlines() == [b"No space left on device"]
+
+
+def test_a_line_that_comes_byte_by_byte_takes_no_longer_than_its_length() -> None:
+    def record(count: int) -> None:
+        recorded: list[bytes] = []
+        lines = TappedLines(lambda sender, line, at: recorded.append(line), lambda error: None)
+        for _ in range(count):
+            lines.add(Role.AGENT, b"x")
+        lines.add(Role.AGENT, b"\n")
+        assert recorded == [b"x" * count]
+
+    assert_grows_in_proportion(record, 500, times=20)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from antiphon.conformance import recordings
 from antiphon.conformance.judge import check_recording
 from antiphon.conformance.recording import Recording, RecordingRefused, Role
 from antiphon.conformance.recordings import RecordingWriter, read_recording, write_recording
@@ -57,6 +60,27 @@ def test_a_writer_that_was_killed_leaves_all_whole_frames(tmp_path: Path) -> Non
         writer.frame(Role.AGENT, b'{"id":2}', 1.0)
     path.write_bytes(path.read_bytes()[:-9])
     assert [frame.raw for frame in read_recording(path).frames] == [b'{"id":1}']
+
+
+def test_a_full_disk_leaves_no_half_of_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tap.ndjson"
+    full = False
+
+    class Disk(io.FileIO):
+        """Takes the beginning of what is written when it is full, as a disk does that has a little room."""
+
+        def write(self, data: Any) -> int:
+            return super().write(data[: len(data) // 2] if full else data)
+
+    monkeypatch.setattr(recordings, "open", lambda fd, mode, buffering: Disk(fd, mode), raising=False)
+    with RecordingWriter(path) as writer:
+        writer.frame(Role.AGENT, b"one", 0.0)
+        full = True
+        with pytest.raises(OSError, match="No space left"):
+            writer.frame(Role.AGENT, b"two", 0.0)
+        full = False
+        writer.frame(Role.AGENT, b"three", 0.0)
+    assert [raw for _, raw, _ in seen(read_recording(path))] == [b"one", b"three"]
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,17 @@ import asyncio
 import os
 import time
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 
 import pytest
 
+from antiphon import MemoryStore
 from antiphon.hub.folders import file_search
-from antiphon.hub.folders.file_search import best, files_below
+from antiphon.hub.folders.file_search import FileSearch, best, files_below
+from antiphon.hub.folders.ignored import Ignored
+from antiphon.schema.antiphon.hub import FindFilesRequest
+from antiphon.stores import Batch, SessionRecord
 from tests.hub.doors import doors
 from tests.hub.running import DEADLINE
 
@@ -65,6 +71,46 @@ def test_a_search_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.undo()
     files_below(str(tmp_path))
     assert time.process_time() - began < 5
+
+
+def test_no_folder_is_read_after_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of patterns may take long, and there may be thousands."""
+    tree(tmp_path, *(f"{number}/.gitignore" for number in range(20)))
+    read: list[str] = []
+    now = 0.0
+
+    def within(self: Ignored, descriptor: int, prefix: str) -> Ignored:
+        nonlocal now
+        read.append(prefix)
+        now += 0.4
+        return self
+
+    monkeypatch.setattr(Ignored, "within", within)
+    monkeypatch.setattr(file_search, "time", SimpleNamespace(monotonic=lambda: now))
+    files_below(str(tmp_path))
+    assert read == ["", "0/", "1/"]
+
+
+async def test_a_folder_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, real = Event(), file_search.files_below
+
+    def hang(folder: str) -> list[str]:
+        gate.wait()
+        return real(folder)
+
+    monkeypatch.setattr(file_search, "files_below", hang)
+    store = MemoryStore()
+    record = SessionRecord(session_id="s", cwd="/", title=None, created_at=1, updated_at=1)
+    created = b'{"seq":1,"at":1,"body":{"type":"session_created","session_id":"s","cwd":"/","format":1}}'
+    await store.create(record, batch=Batch(1, (created,)))
+    search = FileSearch(store)
+    search.threads.patience = 0.05
+    try:
+        async with asyncio.timeout(DEADLINE):
+            assert (await search.find(FindFilesRequest(session_id="s"))).files == []
+            await search.aclose()
+    finally:
+        gate.set()
 
 
 def test_the_best_come_first() -> None:

@@ -83,7 +83,7 @@ async def test_a_drive_that_hangs_holds_up_nobody_else(monkeypatch: pytest.Monke
     shown = FolderLister("/")
 
     async def state(path: str, patience: float) -> FolderState:
-        shown.patience = patience
+        shown.threads.patience = patience
         return (await shown.answer(ListFoldersRequest(path=path))).state
 
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from pathlib import Path
 
@@ -92,7 +93,7 @@ def resolving(*addresses: str) -> PushAddresses:
     [
         "127.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0",
         "224.0.0.1", "::1", "::", "fe80::1%eth0", "fd00::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1",
-        "2002:7f00:1::",
+        "2002:7f00:1::", "::127.0.0.1", "fec0::1", "64:ff9b:1::a00:1", "192.0.0.8", "4000::1", "ff0e::1",
     ],
 )  # fmt: skip
 async def test_a_name_with_a_private_address_gets_nothing(address: str) -> None:
@@ -103,13 +104,29 @@ async def test_a_name_with_a_private_address_gets_nothing(address: str) -> None:
 async def test_a_request_goes_to_the_address_that_was_checked() -> None:
     found = await resolving("93.184.216.34").find("https://push.example/send/1?x=2#y")
     assert found == (
-        "https://93.184.216.34:443/send/1?x=2",
+        "93.184.216.34",
+        443,
+        True,
+        "/send/1?x=2",
         "push.example",
         "push.example",
         "https://push.example",
     )
     found = await resolving("2606:2800:220:1::1").find("https://push.example:8443/1")
-    assert found.url == "https://[2606:2800:220:1::1]:8443/1"
+    assert (found.address, found.port, found.host) == ("2606:2800:220:1::1", 8443, "push.example:8443")
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "https://a..b/1", f"https://{'a' * 64}.example/1", "https://.example/1", "https://push.example:0/1",
+        "https://push.example/a b", "https://push.example/1 HTTP/1.1", "https://me@push.example/1",
+        "https://push.example\\@127.0.0.1/1", "https://push.example/\r\nX: y", "https://[::1/", "https:///1",
+    ],
+)  # fmt: skip
+def test_an_address_that_cannot_be_one_is_refused_when_a_client_subscribes(endpoint: str) -> None:
+    with pytest.raises(ForbiddenAddress):
+        PushAddresses().check(endpoint)
 
 
 @pytest.mark.parametrize("given", ["http://push.example", "https://push.example/path", "nonsense", "ftp://x"])
@@ -139,7 +156,7 @@ async def test_the_certificate_is_checked_for_the_name_and_not_for_the_address(t
         sender = PushSender(vapid, addresses, tls=trusting, seconds=DEADLINE, pauses=())
         keys = encode_base64(browser.point), encode_base64(browser.auth)
         assert await sender.send(browser.endpoint, *keys, MESSAGE)
-        with pytest.raises(DeliveryFailed, match="ConnectError"):
+        with pytest.raises(DeliveryFailed, match="certificate"):
             await sender.send(wrong.endpoint, *keys, MESSAGE)
     assert len(taken) == 1
     assert taken[0].startswith("localhost:")
@@ -182,6 +199,39 @@ def plain_sender(folder: Path, origin: str, *, seconds: float = DEADLINE) -> Pus
     vapid = Vapid(load_key(folder / "push.pem"))
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return PushSender(vapid, PushAddresses([origin]), tls=tls, seconds=seconds, pauses=(0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"HTTP/1.1 100 Continue\r\n\r\n", "not HTTP"),
+        (b"HTTP/1.1 200", "not HTTP"),
+        (b"x" * 4096, "not HTTP"),
+        (b"\r\n", "not HTTP"),
+    ],
+)
+async def test_a_push_service_that_never_stops_answering_is_left(
+    answer: bytes, said: str, tmp_path: Path
+) -> None:
+    """Interim answers without end would keep the event loop busy until the time is over."""
+    left = asyncio.Event()
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                writer.write(answer)
+                await writer.drain()
+                await asyncio.sleep(0)
+        left.set()
+
+    async with asyncio.timeout(DEADLINE), await asyncio.start_server(flood, "127.0.0.1", 0) as server:
+        origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        sender = plain_sender(tmp_path, origin)
+        browser = Subscriber(f"{origin}/1")
+        keys = encode_base64(browser.point), encode_base64(browser.auth)
+        with pytest.raises(DeliveryFailed, match=said):
+            await sender.send(browser.endpoint, *keys, MESSAGE)
+        await left.wait()
 
 
 def kept(number: int, token: str) -> Subscription:

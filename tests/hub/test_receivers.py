@@ -64,6 +64,16 @@ async def test_a_command_that_hangs_is_killed_with_all_that_it_started(tmp_path:
         await until(lambda: not started.exists() or not started.read_bytes())  # a zombie has no command
 
 
+async def test_a_command_that_reads_nothing_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe may hold less than an alert: the event loop must not wait for it."""
+    monkeypatch.setattr(Alert, "to_json", lambda alert: b"x" * (1 << 20))
+    reads_nothing = [sys.executable, "-c", "import select; select.select([], [], [], 20)"]
+    with pytest.raises(DeliveryFailed, match="killed after"):
+        await NotifyCommand(reads_nothing, seconds=0.1).deliver(ALERT)
+    counts = "import sys; sys.exit(len(sys.stdin.read()) != 1 << 20)"
+    await NotifyCommand([sys.executable, "-c", counts], seconds=DEADLINE).deliver(ALERT)
+
+
 @pytest.mark.parametrize("command", [["false"], ["/there/is/none"]])
 async def test_a_command_that_fails_is_reported(command: list[str]) -> None:
     with pytest.raises(DeliveryFailed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 
 from antiphon.hub import HubLimits
 from antiphon.stores import Batch, SessionRecord, SQLiteStore
+from antiphon.stores.search.base import Matches
 from antiphon.testing.store_searches import said
 from tests.hub.doors import DEADLINE, doors, refused
 
@@ -74,6 +76,36 @@ async def test_a_token_that_searches_too_much_is_slowed_down(tmp_path: Path) -> 
         error = await refused(talk, "more", METHOD, query="anything")
         assert error is not None
         assert (error["code"], error["data"]["limit"]) == (-32004, "searches_per_minute")
+
+
+async def test_many_searches_of_one_token_do_not_go_before_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, begun, searched = asyncio.Event(), asyncio.Event(), SQLiteStore.search
+    queries: list[str] = []
+    store = SQLiteStore(tmp_path / "sessions.db")
+
+    async def search(self: SQLiteStore, query: str, **given) -> Matches:
+        queries.append(query)
+        begun.set()
+        if query.startswith("busy"):
+            await gate.wait()
+        return await searched(self, query, **given)
+
+    monkeypatch.setattr(SQLiteStore, "search", search)
+    async with asyncio.timeout(DEADLINE), doors(tmp_path, store=store) as door, AsyncExitStack() as stack:
+        busy = door.token("busy", "observer")
+        talks = [await stack.enter_async_context(door.talk(busy)) for _ in range(4)]
+        for number, talk in enumerate(talks):
+            await talk.call("l", "session/list")
+            talk.send(id=1, method=METHOD, params={"query": f"busy {number}"})
+        await begun.wait()
+        other = await stack.enter_async_context(door.talk(door.token("other", "observer")))
+        await other.call(1, METHOD, query="other")
+        assert [query[:5] for query in queries] == ["busy ", "other"]
+        gate.set()
+        for talk in talks:
+            await talk.answer_to(1)
 
 
 async def test_a_hub_whose_store_cannot_search_does_not_offer_it(

@@ -9,7 +9,9 @@ import stat
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -28,6 +30,7 @@ from antiphon.stores.search.texts import text_changes
 from antiphon.stores.search.words import fts5_query, read_query, searchable, snippet_of
 from antiphon.stores.sqlite import search as index
 from antiphon.stores.sqlite import search_tables
+from antiphon.stores.sqlite.search_tables import Found
 from antiphon.testing import check_search
 from antiphon.testing.store_samples import read_all
 from antiphon.testing.store_searches import found, ids, said, told
@@ -201,6 +204,7 @@ KILLED = """
 import asyncio, os, sys
 from antiphon.stores import SQLiteStore
 from antiphon.stores.sqlite import search_tables
+from antiphon.stores.sqlite.search_tables import Found
 
 applied = search_tables.apply
 count = 0
@@ -256,3 +260,31 @@ async def test_a_search_that_has_no_time_returns_and_says_that_it_is_not_complet
         page = await store.search("xylophone", seconds=0)
         assert (page.matches, page.complete) == ((), False)
         assert await ids(store, "xylophone") == ["m1"]
+
+
+async def test_the_time_of_a_search_begins_when_its_turn_comes(tmp_path: Path, monkeypatch) -> None:
+    """A timer that ran while a search waited for others stopped one of these instead, and this one never."""
+    ticks = count(0.0, 10.0)
+    async with SQLiteStore(tmp_path / "s.db") as store:
+        await told(store, "a", *(said(seq, "xylophone", id=f"m{seq}") for seq in range(1, 9)))
+        assert (await store.search("xylophone")).complete
+        monkeypatch.setattr(index, "STEPS", 1, raising=False)
+        monkeypatch.setattr(index, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+        page = await store.search("xylophone", seconds=1)
+        assert (page.matches, page.complete) == ((), False)
+
+
+def test_snippets_come_from_the_beginnings_of_texts_when_the_time_is_over() -> None:
+    text = f"first {'word ' * 30_000} xylophone"
+    found = [Found(1, "s", None, "agent/m1", 1, 1, text)]
+    late, soon = (
+        index.matches_of(None, found, read_query("xylophone"), until) for until in (0.0, float("inf"))
+    )
+    assert late[0].snippet.startswith("first word")
+    assert "xylophone" in soon[0].snippet
+
+
+def test_words_of_phrases_count_like_others() -> None:
+    (phrase, *rest) = read_query(f'"{"a " * 30}" b "c d e" f')
+    assert (len(phrase.words), [term.words for term in rest]) == (30, [("b",), ("c",)])
+    assert not any(term.is_prefix for term in read_query("a " * 40))

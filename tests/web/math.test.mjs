@@ -91,3 +91,26 @@ test("no formula takes long", () => {
     assert.ok(process.cpuUsage().user - began < 1_500_000, piece);
   }
 });
+
+test("formulas that nobody closes take about as long as other lines", () => {
+  const cost = (text) => {
+    const began = process.cpuUsage().user;
+    parseBlocks(text);
+    return process.cpuUsage().user - began;
+  };
+  for (const piece of ["\\[\n", "$$ x\n", "> \\[\n", "\\[\na\n"]) {
+    const text = piece.repeat(12_000);
+    const plain = text.replace(/\\\[|\$\$/g, "ab");
+    cost(text.slice(0, 1000));
+    const [ours, usual] = [cost(text), cost(plain)];
+    assert.ok(ours < 30 * usual, `${piece}: ${ours} to ${usual}`);
+  }
+});
+
+test("a formula ends with the first line that has its end", () => {
+  const types = (text) => parseBlocks(text).map(({ block }) => block.type);
+  assert.deepEqual(types("\\[\na\n\\] b\n\\]"), ["paragraph"]);
+  assert.deepEqual(types("\\[\n\\[\na\n\\]"), ["math"]);
+  assert.deepEqual(types(`$$\n${"a\n".repeat(1001)}$$`).includes("math"), false);
+  assert.deepEqual(types("$$\na\n\n$$\nb\n$$"), ["paragraph", "math"]);
+});

@@ -12,6 +12,9 @@ A file is lines of JSON. The first line is a header, and each other line is one 
 from __future__ import annotations
 
 import base64
+import errno
+import json
+import math
 import os
 from collections.abc import Iterable
 from datetime import datetime
@@ -31,6 +34,8 @@ _encode = msgspec.json.Encoder().encode
 _DIRECTIONS = ("from", "sender", "direction", "dir")
 _PAYLOADS = ("line", "base64", "message", "frame", "payload", "data", "raw")
 _TIMES = ("at", "time", "timestamp", "ts")
+_LATEST = 1e12
+"""Seconds. What is further from zero is no time."""
 
 
 class RecordingWriter:
@@ -65,7 +70,11 @@ class RecordingWriter:
         self.close()
 
     def _write(self, entry: dict[str, Any]) -> None:
-        self._file.write(_encode(entry) + b"\n")
+        line = _encode(entry) + b"\n"
+        written = self._file.write(line)
+        if written != len(line):  # the disk is full, and half a line would make the file unreadable
+            self._file.truncate(self._file.seek(-written, os.SEEK_CUR))
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def write_recording(path: str | os.PathLike[str], recording: Recording) -> None:
@@ -135,10 +144,10 @@ def _payload(value: dict[str, Any], number: int) -> bytes:
         if "jsonrpc" not in value:
             raise RecordingRefused(f"line {number}: expected one of the keys {', '.join(_PAYLOADS)}")
         ours = (*_DIRECTIONS, *_TIMES)
-        return _encode({name: part for name, part in value.items() if name not in ours})
+        return _frame({name: part for name, part in value.items() if name not in ours}, number)
     payload = value[key]
     if not isinstance(payload, str):
-        return _encode(payload)
+        return _frame(payload, number)
     if key != "base64":
         return payload.encode("utf-8", "surrogatepass")
     try:
@@ -147,14 +156,21 @@ def _payload(value: dict[str, Any], number: int) -> bytes:
         raise RecordingRefused(f"line {number}: `base64` is not base64") from None
 
 
+def _frame(value: Any, number: int) -> bytes:
+    """Write a frame that is not text in its file."""
+    try:
+        return json.dumps(value, separators=(",", ":")).encode()  # ASCII: a lone surrogate has no other form
+    except RecursionError:
+        raise RecordingRefused(f"line {number}: a frame that is nested too deep") from None
+
+
 def _time(value: dict[str, Any]) -> float:
     time = next((value[key] for key in _TIMES if key in value), 0.0)
-    if isinstance(time, str):
-        try:
-            return datetime.fromisoformat(time).timestamp()
-        except ValueError:
-            return 0.0
-    return float(time) if isinstance(time, (int, float)) else 0.0
+    try:
+        seconds = datetime.fromisoformat(time).timestamp() if isinstance(time, str) else float(time)
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
+    return seconds if math.isfinite(seconds) and abs(seconds) < _LATEST else 0.0
 
 
 def _recording(entries: list[_Entry]) -> Recording:

@@ -31,7 +31,7 @@ Record = Callable[[Role, bytes, float], None]
 """Takes one line without its newline, its sender, and the seconds since the tap began."""
 
 
-class _Lines:
+class TappedLines:
     """The lines of both directions, recorded before their last byte is passed on.
 
     So a request is in the recording before the answer to it, whichever thread runs first.
@@ -43,6 +43,8 @@ class _Lines:
         self._began = time.monotonic()
         self._begun: dict[Role, list[bytes]] = {Role.CLIENT: [], Role.AGENT: []}
         """The pieces of the line that each side has not ended yet."""
+        self._size = dict.fromkeys(Role, 0)
+        """Their bytes."""
         self._lock = threading.Lock()
         self._off = False
 
@@ -50,10 +52,12 @@ class _Lines:
         first, *rest = data.split(b"\n")
         begun = self._begun[sender]
         begun.append(first)
+        self._size[sender] += len(first)
         for piece in rest:
             self._write(sender, b"".join(begun))
             begun[:] = [piece]
-        if sum(map(len, begun)) > LONGEST_LINE:
+            self._size[sender] = len(piece)
+        if self._size[sender] > LONGEST_LINE:
             self.end(sender)
 
     def end(self, sender: Role) -> None:
@@ -61,6 +65,7 @@ class _Lines:
         begun = self._begun[sender]
         line = b"".join(begun)
         begun.clear()
+        self._size[sender] = 0
         self._write(sender, line)
 
     def _write(self, sender: Role, line: bytes) -> None:
@@ -84,7 +89,7 @@ def run_tap(command: Sequence[str], record: Record, *, failed: Callable[[OSError
     Raises `SpawnFailed`.
     """
     process, to_agent, from_agent = _start(command)
-    lines = _Lines(record, failed)
+    lines = TappedLines(record, failed)
     exited, announce_exit = os.pipe()
     copies = (
         threading.Thread(target=_copy, args=(0, to_agent, Role.CLIENT, lines, None), daemon=True),
@@ -175,7 +180,7 @@ def _wait_for_exit(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _copy(source: int, target: int, sender: Role, lines: _Lines, stop: int | None) -> None:
+def _copy(source: int, target: int, sender: Role, lines: TappedLines, stop: int | None) -> None:
     """Copy bytes until one side ends, then close both: each side learns that the other is gone.
 
     Once `stop` is readable, the copy ends as soon as nothing is left to read: another process may hold the

@@ -5,7 +5,7 @@ Every refusal reads the same, whether a session is there or not.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Protocol
 
 from msgspec import structs
@@ -90,6 +90,9 @@ class HubPolicy(AccessPolicy):
 
     def in_progress(self, size: int) -> AbstractContextManager[None]:
         return self._hub.admission.in_progress(self.grant, size)
+
+    def searching(self) -> AbstractAsyncContextManager[object]:
+        return self._hub.admission.searching(self.grant)
 
     def failed(self, method: Method, params: Any, error: Exception, *, client_id: str) -> None:
         limit = limit_of(error)

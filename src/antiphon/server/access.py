@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from antiphon.engine.questions import Question
@@ -57,6 +57,10 @@ class AccessPolicy:
     def in_progress(self, size: int) -> AbstractContextManager[None]:
         """Count `size` bytes of a request or a notification while the block handles it. Raises `RequestError`
         over a limit."""
+        return nullcontext()
+
+    def searching(self) -> AbstractAsyncContextManager[object]:
+        """Wait until the client may search, and let no other client of its kind search inside the block."""
         return nullcontext()
 
     def failed(self, method: Method, params: Any, error: Exception, *, client_id: str) -> None:

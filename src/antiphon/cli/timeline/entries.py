@@ -7,6 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
+DEEPEST = 8
+"""Levels of content in content. Tool calls have two."""
+
 
 class Entry(Struct, kw_only=True, omit_defaults=True):
     """One line of a timeline, and the text below it. All text is foreign.
@@ -40,21 +43,26 @@ class Timeline(Struct, kw_only=True):
     dated: bool = False
 
 
-def content_text(content: Any) -> str:
+def content_text(content: Any, *, depth: int = 0) -> str:
     """Return the text of content blocks as they are on the wire. Other blocks are named in brackets."""
     blocks = content if isinstance(content, list) else [content]
-    return "".join(_block_text(block) for block in blocks)
+    return "".join(_block_text(block, depth) for block in blocks)
 
 
-def _block_text(block: Any) -> str:
+def _block_text(block: Any, depth: int) -> str:
     if not isinstance(block, dict):
         return ""
     if isinstance(block.get("text"), str):
         return str(block["text"])
-    if isinstance(block.get("content"), dict | list):  # content of a tool call
-        return content_text(block["content"])
+    if isinstance(block.get("content"), dict | list) and depth < DEEPEST:  # content of a tool call
+        return content_text(block["content"], depth=depth + 1)
     about = next(_named(block, "path", "uri", "terminalId", "mimeType"), "")
-    return f"[{' '.join(filter(None, [str(block.get('type', 'content')), about]))}]"
+    return f"[{' '.join(filter(None, [word(block.get('type', 'content')), about]))}]"
+
+
+def word(value: Any) -> str:
+    """Return any JSON value as a word. A nested value, which nothing limits, has none."""
+    return "…" if isinstance(value, dict | list) else str(value)
 
 
 def _named(block: dict[str, Any], *keys: str) -> Iterator[str]:

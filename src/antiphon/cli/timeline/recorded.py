@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from antiphon.cli.timeline.entries import Entry, Timeline, content_text
+from antiphon.cli.timeline.entries import Entry, Timeline, content_text, word
 from antiphon.conformance import RecordedFrame, Recording, Role
 
 FINAL = ("completed", "failed", "cancelled")
@@ -22,21 +22,22 @@ def timeline_of(recording: Recording, name: str) -> Timeline:
     builder = _Builder()
     for frame in recording.frames:
         builder.add(frame)
-    for request in builder.open.values():
-        request.status = "no answer"
+    builder.end()
     return Timeline(name=name, entries=builder.entries)
 
 
 class _Builder:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.open: dict[tuple[Role, str], Entry] = {}
+        self._open: dict[tuple[Role, str], Entry] = {}
         """Requests without an answer so far, by their sender and id."""
         self._answers: dict[int, Callable[[Any], str]] = {}
         """How the result of a request is worded, by the identity of its entry."""
-        self._messages: dict[tuple[Any, str, Any], Entry] = {}
-        self._calls: dict[tuple[Any, Any], Entry] = {}
-        self._last: dict[Any, Entry] = {}
+        self._messages: dict[tuple[str, str, str], Entry] = {}
+        self._texts: dict[int, list[str]] = {}
+        """The parts of messages, by the identity of the entry."""
+        self._calls: dict[tuple[str, str], Entry] = {}
+        self._last: dict[str, Entry] = {}
         """The last entry of each session that an update made. A message without an id goes on until another
         follows."""
 
@@ -53,6 +54,13 @@ class _Builder:
             self._new(frame, "notification", title=frame.method, detail=_json(frame.params))
         else:
             self._new(frame, "not JSON-RPC", text=frame.raw.decode("utf-8", "replace"))
+
+    def end(self) -> None:
+        for request in self._open.values():
+            request.status = "no answer"
+        for entry in self.entries:
+            if id(entry) in self._texts:
+                entry.text = "".join(self._texts[id(entry)])
 
     def _new(self, frame: RecordedFrame, kind: str, **fields: Any) -> Entry:
         session = frame.session_id if isinstance(frame.session_id, str) else ""
@@ -72,23 +80,23 @@ class _Builder:
             entry = self._new(frame, "permission", title=_subject(params))
         else:
             entry = self._new(frame, "request", title=frame.method, detail=_json(frame.params))
-        self.open[frame.sender, json.dumps(frame.id)] = entry
+        self._open[frame.sender, _key(frame.id)] = entry
         wording = _WORDINGS.get(frame.method or "")
         if wording is not None:
             self._answers[id(entry)] = wording(params)
 
     def _response(self, frame: RecordedFrame) -> None:
-        entry = self.open.pop((frame.sender.other, json.dumps(frame.id)), None)
+        entry = self._open.pop((frame.sender.other, _key(frame.id)), None)
         if entry is None:
             self._new(frame, "stray response", text=frame.raw.decode("utf-8", "replace"))
             return
         entry.took = frame.at - entry.at
         entry.frames += 1
-        word = self._answers.pop(id(entry), None)
+        answer = self._answers.pop(id(entry), None)
         if frame.error is not UNSET:
-            entry.status = f"error {frame.error_code}: {frame.get('error', 'message')}"
-        elif word is not None:
-            entry.status = word(frame.result if isinstance(frame.result, dict) else {})
+            entry.status = f"error {word(frame.error_code)}: {word(frame.get('error', 'message'))}"
+        elif answer is not None:
+            entry.status = answer(frame.result if isinstance(frame.result, dict) else {})
         entry.status = entry.status or "answered"
 
     # --- updates -----------------------------------------------------------------------------------
@@ -103,31 +111,36 @@ class _Builder:
             entry = self._new(frame, "plan", text=_plan(update))
         elif kind in ("state_update", "state_change"):
             reason = update.get("stopReason") or update.get("stop_reason")
-            entry = self._new(frame, "state", title=str(update.get("state")), status=str(reason or ""))
+            entry = self._new(frame, "state", title=word(update.get("state")), status=word(reason or ""))
         else:
             rest = {key: value for key, value in update.items() if key != "sessionUpdate"}
             entry = self._new(frame, "update", title=kind, detail=_json(rest))
-        self._last[frame.session_id] = entry
+        self._last[_key(frame.session_id)] = entry
 
     def _message(self, frame: RecordedFrame, update: dict[str, Any], kind: str, *, replace: bool) -> Entry:
-        id, text = update.get("messageId"), content_text(update.get("content"))
-        key = frame.session_id, kind, id
+        message_id, text = update.get("messageId"), content_text(update.get("content"))
+        session = _key(frame.session_id)
+        key = session, kind, _key(message_id)
         entry = self._messages.get(key)
-        if entry is None or (id is None and self._last.get(frame.session_id) is not entry):
+        if entry is None or (message_id is None and self._last.get(session) is not entry):
             shown = "thought" if kind.endswith("thought") else "message"
-            entry = self._messages[key] = self._new(frame, shown, who=_WRITERS[kind], text=text)
+            entry = self._messages[key] = self._new(frame, shown, who=_WRITERS[kind])
+            self._texts[id(entry)] = [text]
             return entry
-        entry.text = text if replace and "content" in update else entry.text + text
+        parts = self._texts[id(entry)]
+        if replace and "content" in update:
+            parts.clear()
+        parts.append(text)
         entry.frames += 1
         entry.took = frame.at - entry.at
         return entry
 
     def _tool_call(self, frame: RecordedFrame, update: dict[str, Any]) -> Entry:
-        key = frame.session_id, json.dumps(update["toolCallId"])
+        key = _key(frame.session_id), _key(update["toolCallId"])
         entry = self._calls.get(key)
         if entry is None:
             entry = self._calls[key] = self._new(
-                frame, "tool call", title=str(update["toolCallId"]), status="pending"
+                frame, "tool call", title=word(update["toolCallId"]), status="pending"
             )
         else:
             entry.frames += 1
@@ -153,6 +166,14 @@ def _json(value: Any) -> str:
         return ""
 
 
+def _key(value: Any) -> str:
+    """Return any JSON value as a key. Ids are what peers send, whatever that is."""
+    try:
+        return json.dumps(value, default=repr)
+    except RecursionError:
+        return ""
+
+
 def _subject(params: dict[str, Any]) -> str:
     """Return what a permission request is about, in either version."""
     subject = params.get("subject")
@@ -167,40 +188,40 @@ def _plan(update: dict[str, Any]) -> str:
     if not isinstance(entries, list):
         return _json(plan)
     rows = [entry for entry in entries if isinstance(entry, dict)]
-    return "\n".join(f"[{row.get('status', '')}] {row.get('content', '')}" for row in rows)
+    return "\n".join(f"[{word(row.get('status', ''))}] {word(row.get('content', ''))}" for row in rows)
 
 
 def _initialized(params: dict[str, Any]) -> Callable[[Any], str]:
-    def word(result: dict[str, Any]) -> str:
+    def initialized(result: dict[str, Any]) -> str:
         info = result.get("info") or result.get("agentInfo")
-        name = f", {info.get('name')} {info.get('version')}" if isinstance(info, dict) else ""
-        return f"ACP {result.get('protocolVersion')}{name}"
+        name = f", {word(info.get('name'))} {word(info.get('version'))}" if isinstance(info, dict) else ""
+        return f"ACP {word(result.get('protocolVersion'))}{name}"
 
-    return word
+    return initialized
 
 
 def _chosen(params: dict[str, Any]) -> Callable[[Any], str]:
     """Word the answer to a permission request with the name of the option."""
     options = params.get("options")
     names = {
-        str(option.get("optionId")): str(option.get("name"))
+        word(option.get("optionId")): word(option.get("name"))
         for option in (options if isinstance(options, list) else [])
         if isinstance(option, dict)
     }
 
-    def word(result: dict[str, Any]) -> str:
+    def chose(result: dict[str, Any]) -> str:
         outcome = result.get("outcome")
         if not isinstance(outcome, dict):
             return "no outcome"
-        chosen = str(outcome.get("optionId"))
-        return names.get(chosen, chosen) if "optionId" in outcome else str(outcome.get("outcome"))
+        chosen = word(outcome.get("optionId"))
+        return names.get(chosen, chosen) if "optionId" in outcome else word(outcome.get("outcome"))
 
-    return word
+    return chose
 
 
 def _field(name: str) -> Callable[[dict[str, Any]], Callable[[Any], str]]:
     def make(params: dict[str, Any]) -> Callable[[Any], str]:
-        return lambda result: str(result.get(name) or "")
+        return lambda result: word(result.get(name) or "")
 
     return make
 

@@ -40,29 +40,28 @@ class PromptTurn(Struct, frozen=True):
 
 def prompt_turns(recording: Recording) -> Iterator[PromptTurn]:
     """Yield the turns of prompts that do not overlap with another prompt of their session."""
-    prompts = [
-        frame for frame in recording.of(Role.CLIENT) if frame.method == "session/prompt" and frame.is_request
-    ]
     last_answer = max((frame.index for frame in recording.of(Role.AGENT) if frame.is_response), default=-1)
-    for prompt in prompts:
-        others = [each for each in prompts if each is not prompt and each.session_id == prompt.session_id]
-        response = recording.response_to(prompt)
-        if response is None or any(spans(recording, other, prompt, response) for other in others):
-            continue
-        until = min(
-            (each.index for each in others if each.index > prompt.index), default=len(recording.frames)
-        )
-        updates = [
-            frame for frame in recording.frames[prompt.index : until]
-            if frame.update and frame.session_id == prompt.session_id
-        ]  # fmt: skip
-        yield PromptTurn(prompt, response, updates, response.index == last_answer)
-
-
-def spans(recording: Recording, other: RecordedFrame, prompt: RecordedFrame, response: RecordedFrame) -> bool:
-    """Whether another prompt was open while this one was."""
-    end = recording.response_to(other)
-    return other.index < response.index and (end is None or end.index > prompt.index)
+    by_session: dict[str, list[RecordedFrame]] = {}
+    for frame in recording.of(Role.CLIENT):
+        if frame.method == "session/prompt" and frame.is_request:
+            session = frame.session_id if isinstance(frame.session_id, str) else ""
+            by_session.setdefault(session, []).append(frame)
+    found: list[PromptTurn] = []
+    for prompts in by_session.values():
+        ended = -1
+        for place, prompt in enumerate(prompts):
+            response = recording.response_to(prompt)
+            if response is None:
+                break  # it is open in all prompts that follow
+            until = prompts[place + 1].index if place + 1 < len(prompts) else len(recording.frames)
+            if ended < prompt.index and response.index < until:
+                updates = [
+                    frame for frame in recording.frames[prompt.index : until]
+                    if frame.update and frame.session_id == prompt.session_id
+                ]  # fmt: skip
+                found.append(PromptTurn(prompt, response, updates, response.index == last_answer))
+            ended = max(ended, response.index)
+    yield from sorted(found, key=lambda turn: turn.prompt.index)
 
 
 def advertised(facts: Facts) -> bool:

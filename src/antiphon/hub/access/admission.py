@@ -11,6 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.limits import HubLimits, Rate, Spent, limited
@@ -66,6 +67,7 @@ class Admission:
         self._proxies = proxies or TrustedProxies()
         self._prompts = Rate(limits.prompts_per_minute)
         self._searches = Rate(limits.searches_per_minute)
+        self._searching: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._bytes = Rate(limits.bytes_per_minute)
         self._in_progress = IncompleteInput(limits.bytes_in_progress)
         self._strangers = Rate(STRANGERS_PER_MINUTE)
@@ -211,6 +213,11 @@ class Admission:
             yield
         finally:
             self._in_progress.change(grant.name, size, 0)
+
+    def searching(self, grant: Grant) -> asyncio.Lock:
+        """Return the lock under which the clients of a token search: one at a time, so that many searches of
+        one token do not go before those of others."""
+        return self._searching.setdefault(grant.name, asyncio.Lock())
 
     async def watch(self) -> None:
         """Disconnect clients whose tokens were revoked or have expired, until cancelled."""

@@ -7,7 +7,6 @@ secrets: the hub's own variables are not inherited (`child_environment`).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -42,13 +41,12 @@ class NotifyCommand:
             raise DeliveryFailed(str(error)) from error
         exited = asyncio.Event()
         watch_exit(process, exited.set)
-        stdin = process.stdin
-        assert stdin is not None
         try:
-            with contextlib.suppress(OSError):  # it may read nothing
-                stdin.write(alert.to_json())  # less than a pipe holds, so this does not wait
-            with contextlib.suppress(OSError):
-                stdin.close()
+            # It may read nothing, and the pipe may hold less than the alert: the system gives a user who has
+            # many pipes smaller ones.
+            stdin, _ = await asyncio.get_running_loop().connect_write_pipe(asyncio.Protocol, process.stdin)
+            stdin.write(alert.to_json())
+            stdin.close()
             async with asyncio.timeout(self._seconds):
                 await exited.wait()
         except TimeoutError:

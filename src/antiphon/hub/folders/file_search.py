@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from antiphon.hub.folders.ignored import Ignored
+from antiphon.hub.folders.threads import FolderThreads
 from antiphon.schema.antiphon import hub as wire
 from antiphon.server.registry import record_of
 from antiphon.stores.base import Store
@@ -44,7 +45,7 @@ class FileSearch:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._busy = asyncio.Semaphore(AT_A_TIME)
+        self.threads = FolderThreads(AT_A_TIME)
         self._listings: OrderedDict[str, _Listing] = OrderedDict()
         self._reading: dict[str, asyncio.Task[_Listing]] = {}
 
@@ -68,8 +69,9 @@ class FileSearch:
 
     async def _read(self, folder: str) -> _Listing:
         try:
-            async with self._busy:
-                paths = await asyncio.to_thread(files_below, folder)
+            paths = await self.threads.run(lambda: files_below(folder))
+        except TimeoutError:
+            paths = []
         finally:
             del self._reading[folder]
         listing = self._listings[folder] = _Listing(paths, time.monotonic())
@@ -79,8 +81,8 @@ class FileSearch:
         return listing
 
     async def aclose(self) -> None:
-        if self._reading:
-            await asyncio.wait(list(self._reading.values()))
+        for reading in self._reading.values():
+            reading.cancel()
 
 
 def files_below(folder: str) -> list[str]:
@@ -119,6 +121,8 @@ def _walk(descriptor: int, prefix: str, ignored: Ignored, until: float, depth: i
         if depth >= DEEPEST:
             return
         for name in sorted(folders):
+            if time.monotonic() > until:
+                return
             # By its open parent and without following a link, which may have taken the place of the folder.
             flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
             try:

@@ -1,63 +1,38 @@
 """FolderLister: answers `_antiphon/list_folders`.
 
-A folder may be on a network drive that hangs, or hold a million files. So it is read in a daemon thread, of
-which there are few, for a limited time, and only its first entries are looked at.
+A folder may hold a million files, so only its first entries are looked at.
 """
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
 
+from antiphon.hub.folders.threads import FolderThreads
 from antiphon.schema.antiphon.folders import FolderState, ListFoldersRequest, ListFoldersResponse
 
 SHOWN = 200
 """Folders in one answer."""
 LOOKED_AT = 20_000
 """Entries of a folder that are looked at."""
-PATIENCE = 3.0
-"""Seconds that a client waits for a folder."""
 THREADS = 4
-"""Threads that read folders at a time. A thread that hangs stays one of them."""
 
 
 class FolderLister:
     def __init__(self, start: str | None) -> None:
         """`start`: the folder in which relative paths begin."""
         self._start = start or "/"
-        self.patience = PATIENCE
-        self._free = asyncio.Semaphore(THREADS)
+        self.threads = FolderThreads(THREADS)
 
     async def answer(self, params: ListFoldersRequest) -> ListFoldersResponse:
         path = absolute(params.path, self._start)
-        answered: asyncio.Future[ListFoldersResponse] = asyncio.get_running_loop().create_future()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self.patience):
-                await self._free.acquire()
-                self._read(path, params.prefix or "", answered)
-                return await answered
-        return _no_folders(path, FolderState.UNREADABLE)
-
-    def _read(self, path: str, prefix: str, answered: asyncio.Future[ListFoldersResponse]) -> None:
-        """Read a folder in a thread, and resolve the future. The process does not wait for the thread."""
-        loop = asyncio.get_running_loop()
-
-        def end(response: ListFoldersResponse) -> None:
-            self._free.release()
-            if not answered.done():
-                answered.set_result(response)
-
-        def run() -> None:
-            response = list_folders(path, prefix)
-            with suppress(RuntimeError):  # the event loop has ended
-                loop.call_soon_threadsafe(end, response)
-
-        Thread(target=run, name="antiphon-folders", daemon=True).start()
+        try:
+            return await self.threads.run(lambda: list_folders(path, params.prefix or ""))
+        except TimeoutError:
+            return _no_folders(path, FolderState.UNREADABLE)
 
 
 def absolute(path: str, start: str) -> str:

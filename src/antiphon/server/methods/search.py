@@ -18,6 +18,11 @@ PAGES = 8
 
 
 async def search_sessions(request: Request) -> wire.SearchSessionsResponse:
+    async with request.client.policy.searching():
+        return await _search(request)
+
+
+async def _search(request: Request) -> wire.SearchSessionsResponse:
     params: wire.SearchSessionsRequest = request.params
     store, policy = request.registry.store, request.client.policy
     searcher = searches(store)

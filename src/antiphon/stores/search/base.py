@@ -25,7 +25,7 @@ MOST_MATCHES = 100
 MOST_QUERY = 1000
 """Characters of a query."""
 MOST_WORDS = 32
-"""The words and phrases of a query that count: the first ones."""
+"""The words of a query that count, those in phrases too: the first ones."""
 MOST_SNIPPET = 240
 """Characters of a snippet."""
 MOST_TEXT = 200_000

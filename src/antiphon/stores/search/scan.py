@@ -93,7 +93,7 @@ async def scan(
     found.sort(key=lambda entry: entry[0], reverse=True)
     matches: list[tuple[Place, Match]] = []
     for place, title, text in found:
-        if has_terms(text.text, terms):
+        if await asyncio.to_thread(has_terms, text.text, terms):  # a long text takes long
             matches.append((place, _match(place, title, text, terms)))
         if len(matches) > limit:
             break

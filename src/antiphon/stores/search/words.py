@@ -45,18 +45,22 @@ class Term(NamedTuple):
 
 
 def read_query(query: str) -> tuple[Term, ...]:
-    """Return the terms that a text must have, all of them. What has no letter or digit says nothing."""
+    """Return the terms that a text must have, all of them. What has no letter or digit says nothing, and
+    words beyond `MOST_WORDS` do not count."""
     found: list[Term] = []
+    left = MOST_WORDS
     plain = query.encode("utf-8", "replace").decode().translate(_quotes)
     for match in _term.finditer(plain):
         phrase, closed, word = match.groups()
         text = word if phrase is None else phrase
         words = split_words(text)
+        is_whole, words = len(words) <= left, words[:left]
+        left -= len(words)
         if words:
             written = tuple(text[start:end] for _, start, end in words)
-            is_prefix = closed != '"' and match.end() >= len(plain.rstrip())
+            is_prefix = is_whole and closed != '"' and match.end() >= len(plain.rstrip())
             found.append(Term(written, tuple(each for each, _, _ in words), is_prefix))
-    return tuple(found[:MOST_WORDS])
+    return tuple(found)
 
 
 def fts5_query(terms: Sequence[Term]) -> str:

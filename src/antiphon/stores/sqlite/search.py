@@ -21,7 +21,7 @@ from antiphon.errors import SessionUnknown, StoreCorrupt, StoreError
 from antiphon.stores.base import Number
 from antiphon.stores.search.base import Match, Matches, check_search_arguments, search_cursor, search_place
 from antiphon.stores.search.texts import TextChange, read_item, text_changes
-from antiphon.stores.search.words import Term, fts5_query, read_query, snippet_of
+from antiphon.stores.search.words import PART, Term, fts5_query, read_query, snippet_of
 from antiphon.stores.sqlite import journal
 from antiphon.stores.sqlite import search_tables as tables
 from antiphon.stores.sqlite.errors import store_errors
@@ -40,6 +40,8 @@ SHARE = 50
 """Then it waits for that many times as long as it worked."""
 PAGE = 128 * 1024
 """About how many bytes of events are indexed in one transaction."""
+STEPS = 1000
+"""Instructions of SQLite between two looks at the clock."""
 REBUILDS = 3
 """How often one process makes a damaged index anew."""
 
@@ -74,7 +76,6 @@ class SearchIndex:
         self._ready = False
         self._own = 0
         """How many of the commits were ours."""
-        self._querying = False
         self._rebuilds = 0
         self._searching = 0
         self._hurry = asyncio.Event()
@@ -202,34 +203,25 @@ class SearchIndex:
         try:
             complete = await self._catch_up(sessions, until=began + seconds / 2)
             left = max(seconds / 2, began + seconds - time.monotonic())
-            found, whole = await self._query(fts5_query(terms), sessions, before, limit + 1, left)
+            found, whole, until = await self._query(fts5_query(terms), sessions, before, limit + 1, left)
         finally:
             self._searching -= 1
             if not self._searching:
                 self._hurry.clear()
         page, more = found[:limit], bool(found) and (len(found) > limit or not whole)
-        matches = await self._in_thread(_matches, page, terms)
+        matches = await self._in_thread(matches_of, page, terms, until)
         return Matches(matches, search_cursor(page[-1].place) if more else None, complete and whole)
 
     async def _query(
         self, query: str, sessions: Collection[str] | None, before: int | None, limit: int, seconds: float
-    ) -> tuple[list[Found], bool]:
-        timer = asyncio.get_running_loop().call_later(seconds, self._interrupt)
+    ) -> tuple[list[Found], bool, float]:
         try:
-            try:
-                return await self._in_thread(self._find, query, sessions, before, limit)
-            except StoreCorrupt:
-                if self._read_only:
-                    raise
-                await self._mend()
-                return [], False
-        finally:
-            timer.cancel()
-
-    def _interrupt(self) -> None:
-        connection = self._connection
-        if self._querying and connection is not None:
-            connection.interrupt()
+            return await self._in_thread(self._find, query, sessions, before, limit, seconds)
+        except StoreCorrupt:
+            if self._read_only:
+                raise
+            await self._mend()
+            return [], False, 0.0
 
     def _find(
         self,
@@ -238,11 +230,15 @@ class SearchIndex:
         sessions: Collection[str] | None,
         before: int | None,
         limit: int,
-    ) -> tuple[list[Found], bool]:
-        """Run in the thread: return matches, and whether there was time to look for all of them."""
+        seconds: float,
+    ) -> tuple[list[Found], bool, float]:
+        """Run in the thread: return matches, whether there was time to look for all of them, and when the
+        time is over."""
         found: list[Found] = []
         keys = None if sessions is None else tables.keys_of(connection, list(sessions))
-        self._querying = True
+        # The time begins here: the job may have waited for those of other searches.
+        until = time.monotonic() + seconds
+        connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
         try:
             with closing(tables.find(connection, query, keys, before)) as rows:
                 for row in rows:
@@ -255,10 +251,10 @@ class SearchIndex:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
                 raise
-            return found, False
+            return found, False, until
         finally:
-            self._querying = False
-        return found, True
+            connection.set_progress_handler(None, 0)
+        return found, True, until
 
     async def _in_thread(self, job: Callable[..., T], *given: Any) -> T:
         """Run a job on the connection of the index."""
@@ -312,13 +308,16 @@ def _read_step(connection: sqlite3.Connection, path: str, of: Pending) -> Step:
     return Step(page.cursor if lines else of.last, text_changes(lines, first=of.upto + 1))
 
 
-def _matches(_: sqlite3.Connection, found: Sequence[Found], terms: Sequence[Term]) -> tuple[Match, ...]:
-    return tuple(_match(each, terms) for each in found)
+def matches_of(
+    _: sqlite3.Connection, found: Sequence[Found], terms: Sequence[Term], until: float
+) -> tuple[Match, ...]:
+    return tuple(_match(each, terms, hurry=time.monotonic() > until) for each in found)
 
 
-def _match(found: Found, terms: Sequence[Term]) -> Match:
+def _match(found: Found, terms: Sequence[Term], *, hurry: bool) -> Match:
+    """`hurry`: only the beginning of the text is looked at for the snippet."""
     kind, id = read_item(found.item)
-    snippet, ranges = snippet_of(found.text, terms)
+    snippet, ranges = snippet_of(found.text[:PART] if hurry else found.text, terms)
     return Match(
         session_id=found.session_id,
         title=found.title,

@@ -36,8 +36,12 @@ async def resolve(host: str, port: int) -> Sequence[str]:
 class Endpoint(NamedTuple):
     """Where a push message goes."""
 
-    url: str
-    """The address with an IP address instead of the name."""
+    address: str
+    """The IP address."""
+    port: int
+    secure: bool
+    target: str
+    """The path and the query."""
     host: str
     """The `Host` header."""
     name: str
@@ -74,25 +78,27 @@ class PushAddresses:
             raise OSError("the name has no address")
         if origin not in self._allowed and not all(map(_is_public, addresses)):
             raise ForbiddenAddress("a push service needs a public address")
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         chosen = addresses[0].partition("%")[0]
-        bracketed = f"[{chosen}]" if ":" in chosen else chosen
-        url = parts._replace(netloc=f"{bracketed}:{port}", fragment="").geturl()
-        return Endpoint(url, parts.netloc, name, origin)
+        return Endpoint(chosen, port, parts.scheme == "https", target, parts.netloc, name, origin)
 
 
 def _split(endpoint: str) -> SplitResult:
     try:
         parts = urlsplit(endpoint)
-        host, _ = parts.hostname, parts.port
+        host, port = parts.hostname, parts.port
+        (host or "").encode("idna")  # what cannot be written so cannot be resolved
     except ValueError:
         raise ForbiddenAddress("the address of a push service cannot be read") from None
     if (
         not host
+        or port == 0
         or parts.scheme not in DEFAULT_PORTS
         or "@" in parts.netloc
         or len(endpoint) > LONGEST
         or not endpoint.isascii()
         or not endpoint.isprintable()
+        or " " in endpoint
     ):
         raise ForbiddenAddress("the address of a push service cannot be read")
     return parts
@@ -129,12 +135,18 @@ def _is_public(address: str) -> bool:
     if isinstance(found, ipaddress.IPv6Address):
         # An IPv4 address may be hidden in one of IPv6.
         inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
-        if inner is not None and not inner.is_global:
+        if found in _TRANSLATED:
+            inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+        if inner is not None:
+            return _is_public(str(inner))
+        # All other public addresses are of this network. Python takes those that nobody has for public, and
+        # some of them lead into networks: of sites (fec0::), of a gateway of one's own (64:ff9b:1::).
+        if found not in _UNICAST:
             return False
-        if found in _TRANSLATED and not ipaddress.IPv4Address(int(found) & 0xFFFFFFFF).is_global:
-            return False
-    return found.is_global and not found.is_multicast
+    return found.is_global and not found.is_multicast and found not in _PROTOCOLS
 
 
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 """Addresses that a gateway translates to IPv4."""
+_UNICAST = ipaddress.IPv6Network("2000::/3")
+_PROTOCOLS = ipaddress.IPv4Network("192.0.0.0/24")

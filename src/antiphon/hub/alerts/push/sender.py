@@ -1,12 +1,15 @@
-"""Sends one push message to the push service of one browser (RFC 8030)."""
+"""Sends one push message to the push service of one browser (RFC 8030).
+
+A client chose the service, so no more of its answer is read than the first line.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
 import ssl
 from collections.abc import Sequence
-
-import httpx
 
 from antiphon.errors import InvalidParams
 from antiphon.hub.alerts.channel import DeliveryFailed
@@ -19,6 +22,9 @@ SECONDS = 10.0
 """How long one attempt may take."""
 PAUSES = (2.0, 15.0)
 """Seconds before each further attempt."""
+FIRST_LINE = 4096
+"""Bytes."""
+_STATUS = re.compile(rb"HTTP/1\.[01] ([2-5]\d\d)(?: |\r)")
 GONE = (404, 410)
 """The browser has no such subscription any more."""
 
@@ -62,8 +68,12 @@ class PushSender:
                 problem = f"no answer within {self._seconds:g} seconds"
             except ForbiddenAddress as error:
                 raise DeliveryFailed(str(error)) from None
-            except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            except ssl.SSLCertVerificationError:
+                problem = "its certificate is not trusted, or for another name"
+            except (OSError, EOFError) as error:
                 problem = type(error).__name__  # its text may have the address, which is a secret
+            except (ValueError, asyncio.LimitOverrunError):
+                problem = "the answer is not HTTP"
             else:
                 if 200 <= status < 300:
                     return True
@@ -78,7 +88,8 @@ class PushSender:
         raise AssertionError("the last attempt returns or raises")
 
     async def _post(self, endpoint: str, message: PushMessage, body: bytes) -> int:
-        """Return the status of one attempt. Redirects are not followed, and the body is not read."""
+        """Return the status of one attempt. Redirects are not followed. Raises `ValueError` for an answer
+        that is none."""
         to = await self._addresses.find(endpoint)
         headers = {
             "Host": to.host,
@@ -87,13 +98,22 @@ class PushSender:
             "Topic": message.topic,
             "Content-Encoding": "aes128gcm",
             "Content-Type": "application/octet-stream",
+            "Content-Length": str(len(body)),
             "Authorization": self._vapid.authorization(to.origin),
+            "Connection": "close",
         }
-        # A client for each message: a connection is for one name, also where several share an address.
-        async with (
-            httpx.AsyncClient(verify=self._tls, trust_env=False, timeout=None) as client,
-            client.stream(
-                "POST", to.url, content=body, headers=headers, extensions={"sni_hostname": to.name}
-            ) as response,
-        ):
-            return response.status_code
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        tls, name = (self._tls, to.name) if to.secure else (None, None)
+        reader, writer = await asyncio.open_connection(
+            to.address, to.port, limit=FIRST_LINE, ssl=tls, server_hostname=name
+        )
+        try:
+            writer.write(f"POST {to.target} HTTP/1.1\r\n{head}\r\n".encode("ascii") + body)
+            await writer.drain()
+            found = _STATUS.match(await reader.readuntil(b"\r\n"))
+        finally:
+            with contextlib.suppress(OSError):
+                writer.transport.abort()
+        if found is None:
+            raise ValueError("expected the status of an answer")
+        return int(found[1])

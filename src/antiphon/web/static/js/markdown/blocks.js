@@ -37,6 +37,7 @@ class Reader {
     this.lines = lines;
     this.depth = depth;
     this.at = 0;
+    this.stops = {};
   }
 
   read() {
@@ -67,7 +68,7 @@ class Reader {
     if (QUOTE.test(text) && this.depth < DEEPEST) return this.quote();
     if ((found = ITEM.exec(text)) && this.depth < DEEPEST) return this.list(found);
     if (/^ {4}/.test(text)) return this.indented();
-    const formula = formulaBlock((ahead) => this.lines[this.at + ahead]?.text);
+    const formula = formulaBlock((ahead) => this.lines[this.at + ahead]?.text, (closer) => this.stopOf(closer));
     if (formula) return this.formula(formula);
     const next = this.lines[this.at + 1]?.text ?? "";
     return (text.includes("|") && isDashes(next) ? this.table() : null) ?? this.paragraph();
@@ -76,6 +77,15 @@ class Reader {
   formula({ source, lines }) {
     this.at += lines;
     return { type: "math", tree: parseMath(source, true), source, display: true };
+  }
+
+  /** How many lines ahead the next one is that has the closer of a formula, or is none of a formula. Many
+   * openers may have the same stop, so it is looked for once. */
+  stopOf(closer) {
+    let stop = Math.max(this.stops[closer] ?? 0, this.at + 1);
+    while (this.lines[stop]?.text.trim() && !this.lines[stop].text.includes(closer)) stop += 1;
+    this.stops[closer] = stop;
+    return stop - this.at;
   }
 
   one(block) {

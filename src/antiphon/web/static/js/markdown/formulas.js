@@ -41,22 +41,23 @@ function looksMeant(source, before, after) {
   return SIGNS.test(source) || (!/^\d|[A-Za-z]{2}|\s/.test(source));
 }
 
-/** The lines of a formula that stands by itself, from a line on: {source, lines}; null if there is none. */
-export function formulaBlock(lineAt) {
+/** The lines of a formula that stands by itself, from a line on: {source, lines}; null if there is none.
+ * `lineAt` gives the line so many lines ahead; `stopOf` tells how many lines ahead the next one is that has a
+ * closer, is blank or is missing. */
+export function formulaBlock(lineAt, stopOf) {
   const first = lineAt(0);
   const found = /^ {0,3}(\$\$|\\\[)/.exec(first ?? "");
   if (!found) return null;
   const closer = found[1] === "$$" ? "$$" : "\\]";
-  let source = first.slice(found[0].length);
-  for (let count = 1; source.length <= LONGEST_FORMULA; count += 1) {
-    const text = source.trimEnd();
-    if (text.endsWith(closer)) {
-      const inner = text.slice(0, -closer.length);
-      return inner.includes(closer) ? null : { source: inner.trim(), lines: count };
-    }
-    const next = lineAt(count);
-    if (!next?.trim()) return null;
-    source += `\n${next}`;
-  }
-  return null;
+  const opened = first.slice(found[0].length).trimEnd();
+  const count = opened.includes(closer) ? 0 : stopOf(closer);
+  if (count > LONGEST_FORMULA) return null;
+  const last = (count === 0 ? opened : lineAt(count) ?? "").trimEnd();
+  if (!last.endsWith(closer) || last.indexOf(closer) < last.length - closer.length) return null;
+  const lines = [opened];
+  for (let ahead = 1; ahead < count; ahead += 1) lines.push(lineAt(ahead));
+  if (count > 0) lines.push(last);
+  const source = lines.join("\n");
+  if (source.length > LONGEST_FORMULA) return null;
+  return { source: source.slice(0, -closer.length).trim(), lines: count + 1 };
 }
