@@ -1,15 +1,16 @@
 """Sends one push message to the push service of one browser (RFC 8030).
 
-A client chose the service, so no more of its answer is read than the first line.
+A client chose the service, so little of its answer is read: the head of it, and no body.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import ssl
 from collections.abc import Sequence
+
+import h11
 
 from antiphon.errors import InvalidParams
 from antiphon.hub.alerts.channel import DeliveryFailed
@@ -22,9 +23,8 @@ SECONDS = 10.0
 """How long one attempt may take."""
 PAUSES = (2.0, 15.0)
 """Seconds before each further attempt."""
-FIRST_LINE = 4096
-"""Bytes."""
-_STATUS = re.compile(rb"HTTP/1\.[01] ([2-5]\d\d)(?: |\r)")
+MOST_READ = 16 * 1024
+"""Bytes of an answer that are read."""
 GONE = (404, 410)
 """The browser has no such subscription any more."""
 
@@ -72,8 +72,8 @@ class PushSender:
                 problem = "its certificate is not trusted, or for another name"
             except (OSError, EOFError) as error:
                 problem = type(error).__name__  # its text may have the address, which is a secret
-            except (ValueError, asyncio.LimitOverrunError):
-                problem = "the answer is not HTTP"
+            except h11.RemoteProtocolError:
+                problem = "the answer is not HTTP, or its head too long"
             else:
                 if 200 <= status < 300:
                     return True
@@ -88,32 +88,42 @@ class PushSender:
         raise AssertionError("the last attempt returns or raises")
 
     async def _post(self, endpoint: str, message: PushMessage, body: bytes) -> int:
-        """Return the status of one attempt. Redirects are not followed. Raises `ValueError` for an answer
-        that is none."""
+        """Return the status of one attempt. Redirects are not followed."""
         to = await self._addresses.find(endpoint)
-        headers = {
-            "Host": to.host,
-            "TTL": str(message.ttl),
-            "Urgency": message.urgency,
-            "Topic": message.topic,
-            "Content-Encoding": "aes128gcm",
-            "Content-Type": "application/octet-stream",
-            "Content-Length": str(len(body)),
-            "Authorization": self._vapid.authorization(to.origin),
-            "Connection": "close",
-        }
-        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        headers = [
+            ("Host", to.host),
+            ("TTL", str(message.ttl)),
+            ("Urgency", message.urgency),
+            ("Topic", message.topic),
+            ("Content-Encoding", "aes128gcm"),
+            ("Content-Type", "application/octet-stream"),
+            ("Content-Length", str(len(body))),
+            ("Authorization", self._vapid.authorization(to.origin)),
+            ("Connection", "close"),
+        ]
+        http = h11.Connection(h11.CLIENT)
+        head = http.send(h11.Request(method="POST", target=to.target, headers=headers))
+        written = (head or b"") + (http.send(h11.Data(body)) or b"")
+        http.send(h11.EndOfMessage())
         tls, name = (self._tls, to.name) if to.secure else (None, None)
-        reader, writer = await asyncio.open_connection(
-            to.address, to.port, limit=FIRST_LINE, ssl=tls, server_hostname=name
-        )
+        reader, writer = await asyncio.open_connection(to.address, to.port, ssl=tls, server_hostname=name)
         try:
-            writer.write(f"POST {to.target} HTTP/1.1\r\n{head}\r\n".encode("ascii") + body)
+            writer.write(written)
             await writer.drain()
-            found = _STATUS.match(await reader.readuntil(b"\r\n"))
+            return await _read_status(reader, http)
         finally:
             with contextlib.suppress(OSError):
                 writer.transport.abort()
-        if found is None:
-            raise ValueError("expected the status of an answer")
-        return int(found[1])
+
+
+async def _read_status(reader: asyncio.StreamReader, http: h11.Connection) -> int:
+    """Read the head of an answer. Raises `RemoteProtocolError` for what is none."""
+    left = MOST_READ
+    while left:
+        data = await reader.read(left)
+        left -= len(data)
+        http.receive_data(data)
+        while (event := http.next_event()) is not h11.NEED_DATA:
+            if isinstance(event, h11.Response):
+                return event.status_code
+    raise h11.RemoteProtocolError("the head is too long")
