@@ -195,3 +195,22 @@ async def test_the_owner_has_the_login_name_of_the_terminal(visit: Visit, hub: S
     await expect(page.get_by_role("textbox", name="Prompt", exact=True)).to_be_visible()
     assert await page.evaluate("() => antiphon.me.name") == getpass.getuser()
     await expect(page.get_by_role("region", name="Your name")).to_be_hidden()
+
+
+TO_THE_FOLDER = """async (button) => {
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  button.click();
+  document.getElementById("folder").focus();
+  await frame();
+  await frame();
+  return document.activeElement.id;
+}"""
+
+
+async def test_a_field_that_the_user_goes_to_right_after_new_session_keeps_the_focus(visit: Visit) -> None:
+    """Otherwise the folder that the user types becomes a prompt, and the agent works in another folder."""
+    _, ann = await arrive(visit)
+    button = ann.sessions.get_by_role("button", name="New session")
+    assert await button.evaluate(TO_THE_FOLDER) == "folder"
+    await button.click()
+    await expect(ann.prompt).to_be_focused()

@@ -95,3 +95,5 @@ async def test_a_hundred_thousand_events_are_as_smooth_as_a_thousand(hub: Served
     assert await lived(page, f"tell {LIVE}") < 3 * turn + 1
     await page.messages.press("Home")
     await expect(page.transcript.get_by_text("Part 0 of what there is").first).to_be_visible()
+    await page.messages.press("End")
+    await page.reads(f"Told tell {LIVE}.")

@@ -71,9 +71,10 @@ def test_a_check_that_hangs_or_grows_is_a_crash(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(running, "FOUND", tmp_path)
     monkeypatch.setattr(running, "target", lambda name: fragile(hang))
     patient = running.deadline
-    monkeypatch.setattr(running, "deadline", lambda: patient(0.05))
-    with pytest.raises(Crash, match="took more than"):
-        explore("lines", hang, Tally(), examples=5, number=1)
+    with monkeypatch.context() as hurried:
+        hurried.setattr(running, "deadline", lambda: patient(0.05))
+        with pytest.raises(Crash, match="took more than"):
+            explore("lines", hang, Tally(), examples=5, number=1)
     kept: list[bytes] = []
 
     def grow(data: bytes) -> str:

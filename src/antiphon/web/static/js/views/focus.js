@@ -6,6 +6,11 @@ export function promptField() {
   return field && !field.disabled && field.offsetParent !== null && !field.closest("[inert]") ? field : null;
 }
 
+/** The field that an element is or is in, if one can write or choose in it. */
+export function fieldOf(element) {
+  return element?.closest?.("textarea, select, [contenteditable], input:not([type=checkbox]):not([type=radio])") ?? null;
+}
+
 /** Put the focus into the composer. On touch screens this would open the keyboard over the page. */
 export function focusPrompt() {
   if (document.querySelector("dialog[open]") || matchMedia("(pointer: coarse)").matches) return;
@@ -15,10 +20,16 @@ export function focusPrompt() {
 export function mount(app) {
   let been = false;
   app.on("session", focusPrompt);
-  app.on("opened", () => requestAnimationFrame(focusPrompt)); // after a drawer has given the focus back
+  app.on("opened", () => {
+    const before = document.activeElement;
+    // Wait until a drawer has given the focus back. A field that the user has gone to since then keeps it.
+    requestAnimationFrame(() => {
+      if (document.activeElement === before || !fieldOf(document.activeElement)) focusPrompt();
+    });
+  });
   app.on("link", () => {
     if (been || app.link.state !== "online") return;
     been = true;
-    focusPrompt();
+    if (!fieldOf(document.activeElement)) focusPrompt();
   });
 }

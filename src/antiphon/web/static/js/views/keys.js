@@ -3,12 +3,9 @@
 
 import { availableCommands } from "../commands.js";
 import { on } from "../dom.js";
-import { promptField } from "./focus.js";
+import { fieldOf, promptField } from "./focus.js";
 import { openPalette } from "./palette.js";
 import { closeDrawer } from "./panels.js";
-
-const typing = (element) =>
-  element.closest?.("textarea, select, [contenteditable], input:not([type=checkbox]):not([type=radio])");
 
 /** Whether a key, pressed outside of fields, writes something. */
 function writes({ key, ctrlKey, metaKey, altKey }) {
@@ -19,7 +16,7 @@ export function mount(app) {
   /** Whether the user has left the fields by Escape, so that letters are commands. */
   let left = false;
   on(document, "focusin", (event) => {
-    if (typing(event.target)) left = false;
+    if (fieldOf(event.target)) left = false;
   });
   on(document, "keydown", (event) => {
     if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
@@ -32,7 +29,7 @@ export function mount(app) {
       left = true;
     } else if (answers(event, commands)) answerBy(event.code.slice(-1));
     else if (answersByLetter(event, commands)) answerBy(letterOf(event));
-    else if (!writes(event) || typing(event.target)) return;
+    else if (!writes(event) || fieldOf(event.target)) return;
     else if (!commands) {
       promptField().focus();
       return; // the letter is written there
@@ -47,7 +44,7 @@ export function mount(app) {
 
 function answers(event, commands) {
   if (!/^(Digit|Numpad)[1-9]$/.test(event.code) || event.ctrlKey || event.metaKey || event.shiftKey) return false;
-  const plain = !typing(event.target) && (commands || event.target.closest?.("#questions"));
+  const plain = !fieldOf(event.target) && (commands || event.target.closest?.("#questions"));
   return (event.altKey || plain) && document.querySelector("#questions .answers button[data-key]") !== null;
 }
 
@@ -68,7 +65,7 @@ function answerButton(key) {
 
 function answersByLetter(event, commands) {
   if (event.ctrlKey || event.metaKey) return false;
-  const plain = !typing(event.target) && (commands || event.target.closest?.("#questions"));
+  const plain = !fieldOf(event.target) && (commands || event.target.closest?.("#questions"));
   if (!event.altKey && !plain) return false;
   return /^[yanN]$/.test(letterOf(event)) && Boolean(answerButton(letterOf(event)));
 }

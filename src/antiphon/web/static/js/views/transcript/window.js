@@ -33,6 +33,7 @@ export class Window {
     this.#guess = guess;
     this.#moved = moved;
     this.element.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    this.element.addEventListener("keydown", (event) => this.#key(event));
     this.#sizes.observe(this.element);
   }
 
@@ -67,6 +68,13 @@ export class Window {
     yield* this.#views.values();
   }
 
+  toStart() {
+    this.atEnd = false;
+    this.#goTo(0);
+    this.#anchor = null;
+    this.#render();
+  }
+
   toEnd() {
     this.atEnd = true;
     this.#top = this.element.scrollTop;
@@ -85,6 +93,15 @@ export class Window {
   }
 
   // --- scrolling ---
+
+  /** Home and End. The browser would scroll there step by step, and stop where the height of a row differs from
+   * its estimate. */
+  #key(event) {
+    const go = { Home: () => this.toStart(), End: () => this.toEnd() }[event.key];
+    if (!go || event.target !== this.element || event.shiftKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    go();
+  }
 
   #scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.element;
