@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.conformance.broken.agents_initialization import AUTH_REQUIRED, AgentW
 from tests.conformance.broken.agents_unstable import UnstableAgent
 from tests.conformance.good.agent import GoodAgent
 from tests.conformance.good.peer import INVALID_PARAMS, UNSUPPORTED_VERSION, Json, Refused, Request
-from tests.conformance.good.session import Session, Turn
+from tests.conformance.good.session import Session, Store, Turn
 from tests.conformance.in_memory import agent_target
 
 
@@ -84,24 +85,33 @@ class AnswersAtOnce(GoodAgent):
 class EndsBeforeItReadsACancel(GoodAgent):
     """A slow turn ends by itself just before the cancel is read: the same prompt always ends there."""
 
-    counted = 0
-    length = 1000
+    def __init__(self, write: Callable[[Json], None], store: Store | None = None) -> None:
+        super().__init__(write, store)
+        self.length = 1000
+        self.counts: dict[str, int] = {}
+        """How far the turn of each session has counted."""
 
     def on_cancel(self, params: Json) -> None:
-        if self.counted:
-            self.length = self.counted
+        counted = self.counts.get(str(params.get("sessionId")), 0)
+        if counted:
+            self.length = min(self.length, counted)
         else:
             super().on_cancel(params)
 
     async def count_slowly(self, turn: Turn) -> None:
-        id = self.next_message_id(turn.session)
-        while self.counted < self.length:
-            self.counted += 1
-            block = {"type": "text", "text": f"{self.counted}\n"}
-            turn.session.add_block("agent_message", id, block)
-            self.send_chunk(turn.session, "agent_message", id, block)
-            await asyncio.sleep(self.pace)
-        self.counted = 0
+        session = turn.session
+        id = self.next_message_id(session)
+        try:
+            for number in itertools.count(1):
+                if number > self.length:
+                    break
+                self.counts[session.id] = number
+                block = {"type": "text", "text": f"{number}\n"}
+                session.add_block("agent_message", id, block)
+                self.send_chunk(session, "agent_message", id, block)
+                await asyncio.sleep(self.pace)
+        finally:
+            self.counts.pop(session.id, None)
 
 
 class HasNoOptions(GoodAgent):

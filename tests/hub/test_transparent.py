@@ -56,7 +56,7 @@ def _told(way: str, frames: list[Frame]) -> list[str]:
     Left out are `initialize`, as a hub is no agent of that name; methods that are no part of the protocol;
     what an agent tells when the last turn is over, which the client may not be there for; and tallies, which
     real agents tell at any moment. So they do with their commands, which are put in front. What a question
-    tells of its call, an update may tell before (PERM-V2-03).
+    tells of its call, an update may tell before or after (PERM-V2-03).
     """
     named: dict[str, str] = {}
     calls: dict[str, Frame] = {}
@@ -82,7 +82,11 @@ def _told(way: str, frames: list[Frame]) -> list[str]:
             told = [each for each in told if _call_of(each) != call["toolCallId"]]
             params["toolCall"] = {**call}
         elif tag.startswith("tool_call"):
-            calls.setdefault(update["toolCallId"], {}).update({**update, "sessionUpdate": None})
+            call = calls.setdefault(update["toolCallId"], {})
+            fields = {**update, "sessionUpdate": None}
+            if tag == "tool_call_update" and fields.items() <= call.items():
+                continue
+            call.update(fields)
         (commands if tag == COMMANDS else told).append(frame)
     while told and told[-1].get("method") == "session/update":
         told.pop()
