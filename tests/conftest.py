@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -42,34 +41,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-WAITING = ("cluster", "stores", "peers", "conformance", "hub", "browser", "tui", "cli", "agent")
-"""The folders of tests that wait for processes more than they compute, those that wait longest first."""
+WAITING = ("tests/cluster/", "tests/stores/", "tests/peers/")
+"""Tests that wait for servers, leases and real agents more than they compute."""
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let every worker begin with an equal share of the files that wait, and end with tests that are quick.
-
-    xdist gives each worker a stretch of the list, and a worker that is done takes from the end of another's.
-    The tests of a file share a server, so they stay together.
-    """
-    workers = getattr(config, "workerinput", {}).get("workercount", 1)
-    folders = [f"tests/{folder}/" for folder in WAITING]
-    files: dict[Path, list[pytest.Item]] = {}
-    quick = []
-    for item in items:
-        (files.setdefault(item.path, []) if item.nodeid.startswith(tuple(folders)) else quick).append(item)
-    order = sorted(files.values(), key=lambda tests: _folder(tests[0].nodeid, folders))
-    shares = [[test for tests in order[number::workers] for test in tests] for number in range(workers)]
-    left = len(items)
-    items.clear()
-    for number, share in enumerate(shares):
-        missing = max(0, left // (workers - number) - len(share))
-        items += share + quick[:missing]
-        del quick[:missing]
-        left -= len(share) + missing
-    items += quick
-
-
-def _folder(nodeid: str, folders: list[str]) -> int:
-    return next(number for number, folder in enumerate(folders) if nodeid.startswith(folder))
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that wait: others compute meanwhile. At the end they would be alone."""
+    items.sort(key=lambda item: not item.nodeid.startswith(WAITING))

@@ -30,13 +30,17 @@ def missing() -> str | None:
 
 
 @asynccontextmanager
-async def chromium(*flags: str) -> AsyncIterator[Browser]:
+async def chromium(*flags: str, shell: bool = False) -> AsyncIterator[Browser]:
+    """Run Chromium without windows.
+
+    `shell` asks for Debian's `chromium-headless-shell` where it is installed. It takes a third less processor
+    time, and has no notifications.
+    """
     from playwright.async_api import async_playwright
 
+    program = (shell and shutil.which("chromium-headless-shell")) or shutil.which("chromium")
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=[*FLAGS, *flags]
-        )
+        browser = await playwright.chromium.launch(executable_path=program, args=[*FLAGS, *flags])
         try:
             yield browser
         finally:

@@ -46,7 +46,7 @@ def at_once() -> Iterator[None]:
 async def browser() -> AsyncIterator[Browser]:
     if why := missing():
         pytest.skip(why)
-    async with chromium("--host-resolver-rules=MAP *.test 127.0.0.1") as running:
+    async with chromium("--host-resolver-rules=MAP *.test 127.0.0.1", shell=True) as running:
         yield running
 
 

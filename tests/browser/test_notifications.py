@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, Page, Worker, expect
+from tools.chromium import chromium, missing
 from tools.session_page import SessionPage
 
 from tests.browser import accessibility
@@ -73,6 +75,15 @@ async def deliver(page: Page, origin: str, message: dict[str, Any]) -> None:
     push = {"origin": origin, "registrationId": registration, "data": json.dumps(message)}
     await devtools.send("ServiceWorker.deliverPushMessage", push)
     await devtools.detach()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """The whole Chromium: the shell has no notifications."""
+    if why := missing():
+        pytest.skip(why)
+    async with chromium() as running:
+        yield running
 
 
 async def test_a_hidden_page_notifies_and_a_closed_one_is_answered_by_a_button(

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     code = "from importlinter.cli import lint_imports_command as run; run()"
     return subprocess.run(
-        [sys.executable, "-c", code, "--no-cache"],
+        [sys.executable, "-c", code, "--cache-dir", "cache"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": "src"},
         capture_output=True,
@@ -29,11 +30,23 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    shutil.copytree(ROOT / "src" / "antiphon", tmp_path / "src" / "antiphon")
-    return tmp_path
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the product, which the tests change and put right again. What did not change is read once."""
+    folder = tmp_path_factory.mktemp("tree")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    shutil.copytree(ROOT / "src" / "antiphon", folder / "src" / "antiphon")
+    return folder
+
+
+@contextmanager
+def added(path: Path, line: str) -> Iterator[None]:
+    before = path.read_text()
+    path.write_text(f"{before}\n{line}\n")
+    try:
+        yield
+    finally:
+        path.write_text(before)
 
 
 def test_the_contracts_hold(tree: Path) -> None:
@@ -61,8 +74,8 @@ def test_the_contracts_hold(tree: Path) -> None:
 )
 def test_a_broken_layer_is_seen(tree: Path, module: str, line: str) -> None:
     path = tree / "src" / "antiphon" / module
-    path.write_text(path.read_text() + f"\n{line}\n")
-    result = lint_imports(tree)
+    with added(path, line):
+        result = lint_imports(tree)
     assert result.returncode != 0
     assert "BROKEN" in result.stdout
 
@@ -93,5 +106,5 @@ def test_transports_name_no_method() -> None:
 )
 def test_a_method_in_a_transport_is_seen(tree: Path, line: str) -> None:
     path = tree / "src" / "antiphon" / "transports" / "memory.py"
-    path.write_text(path.read_text() + f"\n{line}\n")
-    assert len(list(methods_in(path.parent))) == 1
+    with added(path, line):
+        assert len(list(methods_in(path.parent))) == 1

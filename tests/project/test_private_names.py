@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -108,6 +109,7 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
+@cache
 def reached_by_file() -> dict[str, list[Place]]:
     files = {str(path.relative_to(TESTS)): path.read_text() for path in TESTS.rglob("*.py")}
     places = {name: private_places(source) for name, source in sorted(files.items())}
