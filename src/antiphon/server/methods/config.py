@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from antiphon.bridge.upgrade import requests as upward
-from antiphon.errors import InvalidParams
+from antiphon.errors import AntiphonError, InvalidParams
 from antiphon.schema import v1, v2
 from antiphon.schema.v1.models import SetSessionModelResponse
 from antiphon.schema.version import without_ours
@@ -49,7 +50,12 @@ async def _set_v1(request: Request, upgrade: Callable[[Any, list[v2.SessionConfi
 
 async def _set(request: Request, session: AnySession, wanted: Wanted) -> None:
     asked = Configure(option_id=wanted.config_id, value=wanted.value, meta=without_ours(wanted.meta))
-    await request.perform(session, asked)
+    try:
+        await request.perform(session, asked)
+    except AntiphonError:
+        with suppress(AntiphonError):  # the client may be detached by now
+            await _as_written(request, session)  # a notice about what failed comes before the error
+        raise
 
 
 async def _as_written(request: Request, session: AnySession) -> list[v2.SessionConfigOption]:
