@@ -63,8 +63,7 @@ def end_v1(
         return [complete]
     steps: list[Step] = []
     for request in requests:  # TC-02, TC-03, TC-08
-        steps.append(structs.replace(complete, prompt_request_id=request_name(request)))
-        steps.append(Answer(request, given))
+        steps += structs.replace(complete, prompt_request_id=request_name(request)), Answer(request, given)
     return steps
 
 

@@ -270,8 +270,7 @@ def _opened(file: str) -> Iterator[BinaryIO]:
 
 
 def _write_text(file: BinaryIO, pieces: Iterator[str]) -> None:
-    for piece in pieces:
-        file.write(safe_text(piece).encode())
+    file.writelines(safe_text(piece).encode() for piece in pieces)
 
 
 class HubJournals:

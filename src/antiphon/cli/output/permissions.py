@@ -62,8 +62,7 @@ def print_question(permission: Permission, out: TextIO, subjects: PermissionSubj
     keys = option_keys(permission.options)
     for number, (key, option) in enumerate(zip(keys, permission.options, strict=True), 1):
         out.write(f"  {number} {key:1}  {safe_line(option.name)}\n")
-    out.write("  > ")
-    out.flush()
+    print("  > ", end="", file=out, flush=True)
 
 
 def _after(known: list[OutputPart], parts: list[OutputPart]) -> list[OutputPart]:

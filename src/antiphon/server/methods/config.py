@@ -24,8 +24,7 @@ async def set_option(request: Request) -> Any:
     if isinstance(params, dict):
         raise InvalidParams("a value is of type `id` or `boolean`")  # CONF-V2-02
     _, session = await request.attached(params.session_id)
-    await _set(request, session, upward.set_config_option(params) if request.client.v1 else params)
-    options = await _as_written(request, session)
+    options = await _set(request, session, upward.set_config_option(params) if request.client.v1 else params)
     voice, _ = await request.attached(session.id)
     result = voice.writer.configured(v2.SetSessionConfigOptionResponse(config_options=options))
     request.answer(result)
@@ -45,10 +44,9 @@ async def set_model(request: Request) -> Any:
 async def _set_v1(request: Request, upgrade: Callable[[Any, list[v2.SessionConfigOption]], Wanted]) -> None:
     _, session = await request.attached(request.params.session_id)
     await _set(request, session, upgrade(request.params, options_of(session.fold)))
-    await _as_written(request, session)
 
 
-async def _set(request: Request, session: AnySession, wanted: Wanted) -> None:
+async def _set(request: Request, session: AnySession, wanted: Wanted) -> list[v2.SessionConfigOption]:
     asked = Configure(option_id=wanted.config_id, value=wanted.value, meta=without_ours(wanted.meta))
     try:
         await request.perform(session, asked)
@@ -56,6 +54,7 @@ async def _set(request: Request, session: AnySession, wanted: Wanted) -> None:
         with suppress(AntiphonError):  # the client may be detached by now
             await _as_written(request, session)  # a notice about what failed comes before the error
         raise
+    return await _as_written(request, session)
 
 
 async def _as_written(request: Request, session: AnySession) -> list[v2.SessionConfigOption]:

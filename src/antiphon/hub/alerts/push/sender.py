@@ -6,7 +6,6 @@ A client chose the service, so little of its answer is read: the head of it, and
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 from collections.abc import Sequence
 
@@ -101,10 +100,11 @@ class PushSender:
             ("Authorization", self._vapid.authorization(to.origin)),
             ("Connection", "close"),
         ]
-        http = h11.Connection(h11.CLIENT)
-        head = http.send(h11.Request(method="POST", target=to.target, headers=headers))
-        written = (head or b"") + (http.send(h11.Data(body)) or b"")
-        http.send(h11.EndOfMessage())
+        http, request = (
+            h11.Connection(h11.CLIENT),
+            h11.Request(method="POST", target=to.target, headers=headers),
+        )
+        written = b"".join(http.send(part) or b"" for part in (request, h11.Data(body), h11.EndOfMessage()))
         tls, name = (self._tls, to.name) if to.secure else (None, None)
         reader, writer = await asyncio.open_connection(to.address, to.port, ssl=tls, server_hostname=name)
         try:
@@ -112,8 +112,7 @@ class PushSender:
             await writer.drain()
             return await _read_status(reader, http)
         finally:
-            with contextlib.suppress(OSError):
-                writer.transport.abort()
+            writer.transport.abort()
 
 
 async def _read_status(reader: asyncio.StreamReader, http: h11.Connection) -> int:

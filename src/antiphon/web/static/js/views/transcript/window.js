@@ -68,13 +68,6 @@ export class Window {
     yield* this.#views.values();
   }
 
-  toStart() {
-    this.atEnd = false;
-    this.#goTo(0);
-    this.#anchor = null;
-    this.#render();
-  }
-
   toEnd() {
     this.atEnd = true;
     this.#top = this.element.scrollTop;
@@ -97,7 +90,7 @@ export class Window {
   /** Home and End. The browser would scroll there step by step, and stop where the height of a row differs from
    * its estimate. */
   #key(event) {
-    const go = { Home: () => this.toStart(), End: () => this.toEnd() }[event.key];
+    const go = { Home: () => this.reveal(0), End: () => this.toEnd() }[event.key];
     if (!go || event.target !== this.element || event.shiftKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     go();
