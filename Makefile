@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RUNNABLE := $(VENV)/.runnable
 QUICK ?=
-# Tests wait for processes and sockets much of the time: five workers on two cores keep the machine busy.
-WORKERS ?= $(shell echo $$((5 * $$(nproc 2>/dev/null || echo 2) / 2)))
+# Tests wait for processes and sockets much of the time: two workers per core keep it busy.
+WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
 RUNS ?=
 # Tests start hundreds of processes: each would compile what it imports again if no bytecode were kept.
 export PYTHONDONTWRITEBYTECODE :=

@@ -177,10 +177,10 @@ def test_an_agent_learns_that_the_editor_has_stopped_reading(tapped: type[Tapped
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
 def test_a_signal_reaches_the_agent(tapped: type[Tapped], number: signal.Signals) -> None:
-    code = (
-        "import os, signal, sys\n"
-        f"signal.signal({int(number)}, lambda *_: os._exit(42))\n"
-        "print('ready', flush=True)\nsys.stdin.read()"
+    code = (  # a handler would not run if the signal came just before a blocking read
+        "import signal, sys\n"
+        f"signal.pthread_sigmask(signal.SIG_BLOCK, [{int(number)}])\n"
+        f"print('ready', flush=True)\nsignal.sigwait([{int(number)}])\nsys.exit(42)"
     )
     tap = tapped(*python(code))
     assert tap.read(6) == b"ready\n"

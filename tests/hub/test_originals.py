@@ -118,7 +118,6 @@ async def test_what_only_v2_has_does_not_reach_v1_clients(tmp_path: Path) -> Non
             await one.call("l", "session/load", sessionId=id, cwd="/", mcpServers=[])
             odd = {"sessionUpdate": "_vendor_progress", "percent": 3}
             await prompt(two, id, {"update": odd})
-            await two.update("state_update", state="idle")
             assert updates(two, "_vendor_progress") == [odd]
             await prompt(one, id)
             assert updates(one, "_vendor_progress") == []

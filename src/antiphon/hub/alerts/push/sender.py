@@ -116,7 +116,7 @@ class PushSender:
 
 
 async def _read_status(reader: asyncio.StreamReader, http: h11.Connection) -> int:
-    """Read the head of an answer. Raises `RemoteProtocolError` for what is none."""
+    """Read the head of an answer. Raises `RemoteProtocolError` if it is not HTTP, or too long."""
     left = MOST_READ
     while left:
         data = await reader.read(left)
