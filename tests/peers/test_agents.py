@@ -42,7 +42,7 @@ def test_only_loopback_exists(tmp_path: Path) -> None:
         assert said.stderr == ""
     else:
         assert launch.started["obstacle"] in said.stderr, "it is said that the network is in reach"
-    assert launch.left_running() == []
+    assert still_there(launch.left_running(), SOON) == []
 
 
 @pytest.mark.parametrize("end", ["stdin closed", "killed"])
@@ -90,4 +90,4 @@ def test_acpx_drives_an_agent(name: str, tmp_path: Path, real_agent: Prepared) -
     assert ended["result"]["stopReason"] == "end_turn"
     updates = [frame["params"]["update"] for frame in frames if frame.get("method") == "session/update"]
     assert [update["status"] for update in updates if update.get("status")][-1] == "completed"
-    assert launch.left_running() == []
+    assert still_there(launch.left_running(), SOON) == []
