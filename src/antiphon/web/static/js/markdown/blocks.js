@@ -79,8 +79,8 @@ class Reader {
     return { type: "math", tree: parseMath(source, true), source, display: true };
   }
 
-  /** How many lines ahead the next one is that has the closer of a formula, or is none of a formula. Many
-   * openers may have the same stop, so it is looked for once. */
+  /** Count the lines to the next one that has the closer, is blank or is missing. Many openers may have the
+   * same stop, so it is looked for once. */
   stopOf(closer) {
     let stop = Math.max(this.stops[closer] ?? 0, this.at + 1);
     while (this.lines[stop]?.text.trim() && !this.lines[stop].text.includes(closer)) stop += 1;

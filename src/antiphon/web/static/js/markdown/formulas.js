@@ -41,7 +41,7 @@ function looksMeant(source, before, after) {
   return SIGNS.test(source) || (!/^\d|[A-Za-z]{2}|\s/.test(source));
 }
 
-/** The lines of a formula that stands by itself, from a line on: {source, lines}; null if there is none.
+/** Read a formula with lines of its own: {source, lines}; null if none begins at this line.
  * `lineAt` gives the line so many lines ahead; `stopOf` tells how many lines ahead the next one is that has a
  * closer, is blank or is missing. */
 export function formulaBlock(lineAt, stopOf) {
