@@ -14,7 +14,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from antiphon.client import connect as connect_client
-from antiphon.engine.events import Event, PromptSent, SessionCreated, Updated, encode_event, number
+from antiphon.engine.events import Event, PromptSent, SessionCreated, Updated, encode_event
 from antiphon.hub import Hub
 from antiphon.hub.timeline import LIMIT, Timeline
 from antiphon.schema import v2
@@ -298,7 +298,7 @@ async def test_a_long_session_is_told_and_nobody_else_waits(tmp_path: Path) -> N
             )
             for seq in range(start, start + 5_000)
         ]
-        events = number(chunks, after=start - 1, at=start)
+        events = [Event(seq, start, Updated.of(chunk)) for seq, chunk in enumerate(chunks, start)]
         await store.append(session_id, Batch(start, tuple(map(encode_event, events))))
     hub = Hub({}, store=store)
     longest, stop = 0.0, asyncio.Event()

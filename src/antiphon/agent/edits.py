@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from antiphon.agent.worker import HandlerWorker
 from antiphon.engine.revisions import Revision, Version, VersionSearch, meta_patch, revision_in
 from antiphon.engine.session import Session
-from antiphon.engine.transcript import WHOLE, Message, MessageType
+from antiphon.engine.transcript import CHUNK, WHOLE, Message, MessageType
 from antiphon.errors import LocalError
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
@@ -38,13 +38,6 @@ def replacement(
 
 def as_blocks(content: Sequence[str | v2.ContentBlock]) -> list[v2.ContentBlock]:
     return [v2.TextContent(text=one) if isinstance(one, str) else one for one in content]
-
-
-CHUNK: dict[MessageType, type[v2.UserMessageChunk | v2.AgentMessageChunk | v2.AgentThoughtChunk]] = {
-    MessageType.USER: v2.UserMessageChunk,
-    MessageType.AGENT: v2.AgentMessageChunk,
-    MessageType.THOUGHT: v2.AgentThoughtChunk,
-}
 
 
 def get_message(fold: Session, message_id: str, role: str | None) -> Message:

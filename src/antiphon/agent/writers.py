@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeAlias
 
-from antiphon.agent.edits import CHUNK, as_blocks, replacement
+from antiphon.agent.edits import as_blocks, replacement
 from antiphon.agent.worker import HandlerWorker
-from antiphon.engine.transcript import WHOLE, MessageType
+from antiphon.engine.transcript import CHUNK, WHOLE, MessageType
 from antiphon.errors import LocalError
 from antiphon.schema import v2
+from antiphon.schema.updates import TextType, text_chunk
 from antiphon.schema.version import META_KEY
 from antiphon.server.ids import new_id
 
@@ -48,6 +49,7 @@ class MessageWriter:
         self._due = None if about is None else reference(about)
         """The `_meta` that goes before, or with, the first content."""
         self._chunk = CHUNK[self._type]
+        self._text_type: TextType = "agent_thought_chunk" if thought else "agent_message_chunk"
         self.message_id = v2.MessageId(message_id or new_id("msg"))
 
     async def write(self, content: str | v2.ContentBlock) -> None:
@@ -55,13 +57,16 @@ class MessageWriter:
         if self._due is not None:
             due, self._due = self._due, None
             await self._worker.update(WHOLE[self._type](message_id=self.message_id, meta=due))
+        live = self._live
         if isinstance(content, str):
-            live = self._live
-            live.stream(self._chunk(message_id=self.message_id, content=v2.TextContent(text=content)))
-            if live.ahead:
-                await live.durable()
-        else:
-            await self._worker.update(self._chunk(message_id=self.message_id, content=content))
+            text = text_chunk(self._text_type, self.message_id, content)
+            if text is not None:
+                live.stream_text((text,))
+                if live.ahead:
+                    await live.durable()
+                return
+            content = v2.TextContent(text=content)
+        await self._worker.update(self._chunk(message_id=self.message_id, content=content))
 
     async def replace(self, *content: str | v2.ContentBlock) -> None:
         """Replace everything that was written."""

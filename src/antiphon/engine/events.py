@@ -291,17 +291,6 @@ _bodies: msgspec.json.Decoder[AnyBody] = msgspec.json.Decoder(AnyBody)
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
-def number(updates: Sequence[SessionUpdate], *, after: int, at: int) -> list[Event]:
-    """Updates as the events that follow `after`. Many at once cost a third of one by one."""
-    events = []
-    lines = _encode_lines(updates).split(b"\n")  # no string in JSON holds a newline
-    for seq, (update, line) in enumerate(zip(updates, lines, strict=False), start=after + 1):
-        body = Updated(raw=Raw(line))
-        body.__dict__["update"] = update
-        events.append(Event(seq, at, body))
-    return events
-
-
 def number_text(chunks: Sequence[TextChunk], *, after: int, at: int) -> list[Event]:
     """Number plain text as the events that follow `after`. Their updates are decoded when they are read: most
     are only appended to a message and sent on as bytes."""

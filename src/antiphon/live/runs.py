@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from antiphon.engine.content import is_plain
 from antiphon.engine.events import Event, Updated, number_text
 from antiphon.engine.fold import is_state
-from antiphon.engine.transcript import MESSAGE_CHUNKS
+from antiphon.engine.transcript import MESSAGE_CHUNKS, MessageChunk
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
-from antiphon.schema.updates import TextChunk
+from antiphon.schema.updates import TextChunk, TextType, text_chunk
 from antiphon.schema.wire import Unknown
 from antiphon.transports.base import Framing
 
@@ -97,10 +98,26 @@ def number_texts(
     return events, runs, parts
 
 
+_KINDS: dict[TextType, type[v2.AgentMessageChunk | v2.AgentThoughtChunk]] = {
+    "agent_message_chunk": v2.AgentMessageChunk,
+    "agent_thought_chunk": v2.AgentThoughtChunk,
+}
+
+
+def as_text(chunk: MessageChunk) -> TextChunk | None:
+    """Return the same chunk as a `TextChunk`; `None` if it is more than short plain text of an agent."""
+    content = chunk.content
+    if isinstance(content, v2.TextContent) and is_plain(content) and chunk.meta is None:
+        for type_, kind in _KINDS.items():
+            if type(chunk) is kind:
+                return text_chunk(type_, chunk.message_id, content.text)
+    return None
+
+
 def _text_run(events: Sequence[Event], chunk: TextChunk, texts: Sequence[str]) -> Run:
     """Make the run of the chunks of one message: adjacent plain texts are one text."""
-    kind = v2.AgentMessageChunk if chunk.session_update == "agent_message_chunk" else v2.AgentThoughtChunk
     text = v2.TextContent(text="".join(texts))
+    kind = _KINDS[chunk.session_update]
     return Run(events, kind(message_id=v2.MessageId(chunk.message_id or ""), content=text))
 
 
@@ -132,9 +149,7 @@ def _kind_of(event: Event) -> Any:
         return None
     kind = type(update)
     if kind in MESSAGE_CHUNKS:
-        content = update.content
-        plain = type(content) is v2.TextContent and content.annotations is None and content.meta is None
-        return (kind, update.message_id) if plain else ALONE
+        return (kind, update.message_id) if is_plain(update.content) else ALONE
     return None if kind is Unknown or is_state(update) else kind
 
 

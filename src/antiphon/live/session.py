@@ -1,9 +1,9 @@
 """LiveSession: a session that is worked in, and the order in which its fold and its journal move.
 
-`emit` numbers events and folds them at once, so that the next decision knows them. `stream` and `stream_text`
-gather chunks, which are folded when the fold is read. A task commits what was emitted while the last commit
-was in progress, in one batch. So the fold is ahead of the store, and the published journal never is
-(invariant 1: commit before publish).
+`emit` numbers events and folds them at once, so that the next decision knows them. `stream_text` gathers
+plain texts, which are folded when the fold is read. A task commits what was emitted while the last commit was
+in progress, in one batch. So the fold is ahead of the store, and the published journal never is (invariant 1:
+commit before publish).
 """
 
 from __future__ import annotations
@@ -25,23 +25,21 @@ from antiphon.engine.events import (
     SessionCreated,
     Updated,
     encode_event,
-    number,
     readable,
 )
 from antiphon.engine.fold import is_state
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageChunk
-from antiphon.errors import EventRefused, LocalError, SessionUnknown, StoreError
+from antiphon.errors import LocalError, SessionUnknown, StoreError
 from antiphon.live.event_waiters import EventWaiters
 from antiphon.live.journal import LiveJournal
 from antiphon.live.presence import Presence
-from antiphon.live.runs import MessageTexts, Run, number_texts
+from antiphon.live.runs import MessageTexts, Run, as_text, number_texts
 from antiphon.live.snapshot_saver import SnapshotSaver
 from antiphon.live.stored_session import Preview, begin_journal, restore
 from antiphon.live.tail import Stretch
 from antiphon.schema.repair import Malformed
-from antiphon.schema.updates import SHORT_TEXT, TextChunk
-from antiphon.schema.v2.content import TextContent
+from antiphon.schema.updates import TextChunk
 from antiphon.stores.base import Batch, CommitsInPlace, RecordPatch, Store, commits_in_place
 from antiphon.transcripts.titles import title_of_first_prompt
 
@@ -83,10 +81,8 @@ class LiveSession:
         self.replays: WeakValueDictionary[int, object] = WeakValueDictionary()
         """The replays that are being sent, by the last event of each (`live.replay`)."""
         self._pending: list[Event] = []
-        self._streamed: list[MessageChunk] = []
-        """Chunks that follow the pending events and have no numbers yet."""
         self._texts: list[TextChunk] = []
-        """The same for plain text; one of the two is empty."""
+        """Plain texts that follow the pending events and have no numbers yet."""
         self._runs: list[Run] = []
         """The pending events that are known to be the text of one message."""
         self._unfolded: list[MessageTexts] = []
@@ -203,8 +199,8 @@ class LiveSession:
         """The session as of everything that was emitted."""
         if self._unfolded:
             self._fold_texts()
-        if self._streamed or self._texts:
-            self._number_gathered()
+        if self._texts:
+            self._number_texts()
         return self._fold
 
     @property
@@ -240,20 +236,12 @@ class LiveSession:
         self._emitted.set()
 
     def stream(self, chunk: MessageChunk) -> None:
-        """Emit a chunk together with others: many are numbered, encoded and folded for less than each alone.
-
-        The caller must not change the chunk afterwards.
-        """
-        content = chunk.content
-        if type(content) is not TextContent or len(content.text) > SHORT_TEXT or not _is_text(chunk, content):
+        """Emit a chunk. Short plain text of an agent is gathered with other texts (`stream_text`)."""
+        text = as_text(chunk)
+        if text is None:
             self.emit((Updated.of(chunk),))
-            return
-        if self._texts:
-            self._number_gathered()
-        if not self._streamed:
-            self._check_open()
-            self._emitted.set()
-        self._streamed.append(chunk)
+        else:
+            self.stream_text((text,))
 
     def stream_text(self, chunks: Sequence[TextChunk]) -> None:
         """Emit plain texts that came together; each has the id of its message.
@@ -261,11 +249,12 @@ class LiveSession:
         If nothing else is in progress and the store commits in place, they are committed and published when
         this returns: no task has to wake for them. Texts right after a commit are gathered for a moment.
         """
+        if self._texts:
+            self._texts += chunks
+            return
         store, loop = self._in_place, asyncio.get_running_loop()
-        at_rest = not (self._pending or self._streamed or self._texts or self._unfolded or self._committing)
+        at_rest = not (self._pending or self._unfolded or self._committing)
         self._check_open()
-        if self._streamed:
-            self._number_gathered()
         self._texts += chunks
         if not at_rest or store is None:
             if self._gather_timer is None:
@@ -285,33 +274,13 @@ class LiveSession:
         for events, texts in unfolded:
             self._fold.fold_text(events, texts)
 
-    def _number_gathered(self) -> None:
-        if self._streamed:
-            chunks, self._streamed = self._streamed, []
-            after, at = self._fold.last_seq, self._clock()
-            try:
-                events = number(chunks, after=after, at=at)
-            except Exception:  # one cannot be encoded: the others are kept
-                events = number(self._encodable(chunks), after=after, at=at)
-            self._fold.fold(events)
-        else:
-            after, at = self._fold.last_seq, self._clock()
-            events, runs, self._unfolded = number_texts(self._texts, after=after, at=at)
-            self._texts = []
-            self._runs += runs
-            self._fold_texts()
+    def _number_texts(self) -> None:
+        after, at = self._fold.last_seq, self._clock()
+        events, runs, self._unfolded = number_texts(self._texts, after=after, at=at)
+        self._texts = []
+        self._runs += runs
+        self._fold_texts()
         self._pending += events
-
-    def _encodable(self, chunks: Sequence[MessageChunk]) -> list[MessageChunk]:
-        kept = []
-        for chunk in chunks:
-            try:
-                readable(Updated.of(chunk))
-            except EventRefused as error:
-                logger.error("chunk dropped: session %s: %s", self.session_id, error)
-            else:
-                kept.append(chunk)
-        return kept
 
     def _check_open(self) -> None:
         if self._failure is not None:
@@ -328,8 +297,7 @@ class LiveSession:
     @property
     def ahead(self) -> bool:
         """Whether a producer should wait for `durable`: so much more is emitted than committed."""
-        emitted = len(self._pending) + len(self._streamed) + len(self._texts)
-        return emitted >= AHEAD or self._weight >= AHEAD_BYTES
+        return len(self._pending) + len(self._texts) >= AHEAD or self._weight >= AHEAD_BYTES
 
     async def durable(self, seq: int | None = None) -> None:
         """Wait until everything up to `seq`, or everything emitted so far, is in the store."""
@@ -348,12 +316,12 @@ class LiveSession:
         return [event for stretch in await self.journal.stretches(cursor) for event in stretch.events]
 
     async def _commit(self) -> None:
-        while not (self._closing and not (self._pending or self._streamed or self._texts)):
+        while not (self._closing and not (self._pending or self._texts)):
             await self._emitted.wait()
             self._emitted.clear()
-            while self._pending or self._streamed or self._texts:
-                if self._streamed or self._texts:
-                    self._number_gathered()
+            while self._pending or self._texts:
+                if self._texts:
+                    self._number_texts()
                 events, self._pending, self._weight = self._pending, [], 0
                 runs, self._runs = self._runs, []
                 # Taken here, where the fold ends with these events; saved once they are in the store.
@@ -388,7 +356,7 @@ class LiveSession:
                 self._recorded, self._recorded_at = recorded
                 return False
         except Exception as error:
-            self._number_gathered()  # the fold has them, and those who wait for them get the error
+            self._number_texts()  # the fold has them, and those who wait for them get the error
             self._fail(error)
             return True
         # They are folded once they are published, unless the fold is read before.
@@ -455,7 +423,6 @@ class LiveSession:
         self._failure = error
         self._emitted.set()  # nothing is left for the committer to do
         self._pending.clear()
-        self._streamed.clear()
         self._texts.clear()
         self._runs.clear()
         self._news.clear()
@@ -472,13 +439,3 @@ def _is_news(body: AnyBody) -> bool:
         except Malformed:  # kept as the agent wrote it
             return False
     return isinstance(body, QuestionOpened | QuestionClosed)
-
-
-def _is_text(chunk: MessageChunk, content: TextContent) -> bool:
-    """Whether the text and the id of a chunk can be encoded: a string may hold a lone surrogate."""
-    try:
-        return (content.text.isascii() or bool(content.text.encode())) and (
-            chunk.message_id.isascii() or bool(chunk.message_id.encode())
-        )
-    except UnicodeEncodeError:
-        return False

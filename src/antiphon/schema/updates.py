@@ -7,7 +7,7 @@ It decodes only lines in the spelling of all known peers that decode strictly. F
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -30,6 +30,9 @@ SHORT_TEXT = 2048
 """The most characters of a `TextChunk`."""
 
 
+TextType: TypeAlias = Literal["agent_message_chunk", "agent_thought_chunk"]
+
+
 class PlainText(msgspec.Struct, gc=False, forbid_unknown_fields=True, tag_field="type", tag="text"):
     """Text content with only text: no annotations, no `_meta`, no unknown field."""
 
@@ -42,7 +45,7 @@ class TextChunk(msgspec.Struct, gc=False, forbid_unknown_fields=True, rename="ca
     It means the same in v1 and v2, so it can be encoded from these fields without loss.
     """
 
-    session_update: Literal["agent_message_chunk", "agent_thought_chunk"]
+    session_update: TextType
     message_id: str | None = None
     """If a v1 agent sends none, the bridge sets the id that it made."""
     content: PlainText
@@ -50,6 +53,19 @@ class TextChunk(msgspec.Struct, gc=False, forbid_unknown_fields=True, rename="ca
     def follows(self, other: TextChunk) -> bool:
         """Whether both belong to the same message."""
         return self.message_id == other.message_id and self.session_update == other.session_update
+
+
+def text_chunk(type: TextType, message_id: str, text: str) -> TextChunk | None:
+    """Return a chunk of plain text; `None` if the text is long, or cannot be encoded because a string has a
+    lone surrogate."""
+    if len(text) > SHORT_TEXT:
+        return None
+    try:
+        if not (text.isascii() and message_id.isascii()):
+            (text + message_id).encode()
+    except UnicodeEncodeError:
+        return None
+    return TextChunk(session_update=type, message_id=message_id, content=PlainText(text))
 
 
 class UpdateReader:
