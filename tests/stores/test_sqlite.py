@@ -16,8 +16,10 @@ import pytest
 
 from antiphon.errors import StoreBusy, StoreCorrupt, StoreError, StoreTooNew
 from antiphon.stores import Batch, RecordPatch, SessionRecord, SQLiteStore
+from antiphon.stores.sqlite import checkpointer as sqlite_checkpointer
 from antiphon.stores.sqlite import schema as sqlite_schema
 from antiphon.stores.sqlite import writer as sqlite_writer
+from antiphon.stores.sqlite.checkpointer import checkpoint
 from antiphon.testing.store_samples import events, read_all, session
 
 V1 = Path(__file__).parent / "databases" / "v1.sql"
@@ -147,8 +149,78 @@ async def test_the_log_is_moved_into_the_database_while_writing(tmp_path: Path) 
         for seq in range(1, 41):
             await store.append("a", Batch(seq, (b"x" * 1_000_000,)))
         log = path.with_name("s.db-wal").stat().st_size
-        assert log < 3 * sqlite_writer.CHECKPOINT_BYTES
+        assert log < 2 * sqlite_writer.LOG_BYTES
         assert path.stat().st_size > 20_000_000
+
+
+class HeldCheckpoints:
+    """Checkpoints that end when the test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self._goes_on = threading.Event(), threading.Event()
+        monkeypatch.setattr(sqlite_writer, "CHECKPOINT_BYTES", 100_000)
+        monkeypatch.setattr(sqlite_checkpointer, "checkpoint", self._checkpoint)
+
+    def _checkpoint(self, connection: sqlite3.Connection) -> bool:
+        self.begun.set()
+        assert self._goes_on.wait(30)
+        return checkpoint(connection)
+
+    async def reached(self) -> None:
+        assert await asyncio.to_thread(self.begun.wait, 30)
+
+    def release(self) -> None:
+        self._goes_on.set()
+
+
+async def test_appends_are_committed_while_a_checkpoint_is_in_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = HeldCheckpoints(monkeypatch)
+    async with SQLiteStore(tmp_path / "s.db") as store:
+        await store.create(session("a"))
+        await store.append("a", Batch(1, (b"x" * 100_000,)))
+        await held.reached()
+        for seq in range(2, 7):
+            await store.append("a", events(seq, seq))
+        assert (await store.read("a", 0)).last == 6
+        held.release()
+
+
+async def test_appends_wait_for_a_checkpoint_that_is_slower_than_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = HeldCheckpoints(monkeypatch)
+    async with SQLiteStore(tmp_path / "s.db") as store:
+        await store.create(session("a"))
+        await store.append("a", Batch(1, (b"x" * 100_000,)))
+        await held.reached()
+        await store.append("a", Batch(2, (b"x" * 100_000,)))
+        waits = asyncio.ensure_future(store.append("a", events(3, 3)))
+        await asyncio.wait([waits], timeout=0.2)
+        assert not waits.done()
+        assert not store.free
+        held.release()
+        await asyncio.wait_for(waits, 30)
+        assert (await store.read("a", 0)).last == 3
+
+
+async def test_a_store_that_closes_waits_for_its_checkpoint_and_removes_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, path = HeldCheckpoints(monkeypatch), tmp_path / "s.db"
+    store = SQLiteStore(path)
+    await store.create(session("a"))
+    await store.append("a", Batch(1, (b"x" * 100_000,)))
+    await held.reached()
+    closing = asyncio.ensure_future(store.aclose())
+    await asyncio.wait([closing], timeout=0.2)
+    assert not closing.done()
+    held.release()
+    await asyncio.wait_for(closing, 30)
+    assert not path.with_name("s.db-wal").exists()
+    async with SQLiteStore(path) as again:
+        assert (await again.read("a", 0)).last == 1
 
 
 async def test_a_cancelled_append_is_whole_or_not_there_and_the_next_goes_on(tmp_path: Path) -> None:

@@ -137,10 +137,7 @@ def open_writer(path: Path, durability: Durability, *, patience: float) -> sqlit
     try:
         version = _refuse_foreign(connection, path)
         _use_wal(connection, patience)
-        connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
-        if durability is Durability.POWER:
-            connection.execute("PRAGMA fullfsync = ON")  # macOS: a plain fsync does not reach the disk
-            connection.execute("PRAGMA checkpoint_fullfsync = ON")
+        _set_syncing(connection, durability)
         # The writer decides when to checkpoint: never on the event loop.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         # Some builds zero freed pages by default; a replaced part would then be written twice.
@@ -151,6 +148,20 @@ def open_writer(path: Path, durability: Durability, *, patience: float) -> sqlit
         connection.close()
         raise
     return connection
+
+
+def open_checkpointer(path: Path, durability: Durability, *, patience: float) -> sqlite3.Connection:
+    """Open a connection that moves the log into the database, and syncs as a writer's would."""
+    connection = _connect(path, patience)
+    _set_syncing(connection, durability)
+    return connection
+
+
+def _set_syncing(connection: sqlite3.Connection, durability: Durability) -> None:
+    connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+    if durability is Durability.POWER:
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: a plain fsync does not reach the disk
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
 
 
 def open_read_only(path: Path, *, patience: float) -> sqlite3.Connection:

@@ -36,9 +36,16 @@ from antiphon.stores.search.base import MATCHES, SECONDS, Matches
 from antiphon.stores.sqlite import journal, records, statements
 from antiphon.stores.sqlite.arrival import arrival
 from antiphon.stores.sqlite.check import DamageCheck
+from antiphon.stores.sqlite.checkpointer import Checkpointer
 from antiphon.stores.sqlite.errors import store_error, store_errors
 from antiphon.stores.sqlite.owner_file import OwnerFile
-from antiphon.stores.sqlite.schema import Durability, open_read_only, open_reader, open_writer
+from antiphon.stores.sqlite.schema import (
+    Durability,
+    open_checkpointer,
+    open_read_only,
+    open_reader,
+    open_writer,
+)
 from antiphon.stores.sqlite.search import SearchIndex
 from antiphon.stores.sqlite.search_tables import has_fts5
 from antiphon.stores.sqlite.writer import UNKNOWN_BYTES, Write, Writer
@@ -83,6 +90,9 @@ class SQLiteStore:
         self._faults: dict[str, Fault] = {}
         """Faults of sessions, besides those that their rows show."""
         self._checking: DamageCheck | None = None
+        self._checkpointer = Checkpointer(
+            partial(open_checkpointer, self.path, self.durability, patience=patience)
+        )
         self._owner_file = OwnerFile(self.path)
         self._opening = asyncio.Lock()
         self._checking_lock = asyncio.Lock()
@@ -141,6 +151,7 @@ class SQLiteStore:
             self._connections[0],
             str(self.path),
             write,
+            self._checkpointer,
             in_place=self.durability is Durability.PROCESS,
             patience=self._patience,
         )
@@ -387,6 +398,7 @@ class SQLiteStore:
                 with suppress(StoreError):  # a claim without its owner file is void
                     await self._writer.do(Write(partial(statements.release_all, owner_file=self._owner_file)))
             await self._writer.aclose()
+            await self._checkpointer.aclose()
         if self._threads is not None:
             loop = asyncio.get_running_loop()
             for thread, close in zip(

@@ -14,12 +14,12 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
 from antiphon.errors import AntiphonError, StoreError
+from antiphon.stores.sqlite.checkpointer import Checkpointer, checkpoint
 from antiphon.stores.sqlite.errors import is_busy, store_error
 
 T = TypeVar("T")
@@ -34,7 +34,11 @@ GROUP_BYTES = 8 << 20
 """More than this is not gathered into one transaction, unless one write alone is larger."""
 
 CHECKPOINT_BYTES = 8 << 20
-"""After this much was written, the log is moved into the database."""
+"""After this much was written, the log is moved into the database, while more is written."""
+
+LOG_BYTES = 4 * CHECKPOINT_BYTES
+"""After this much was written without a pause, writing waits until the rest of the log is moved: SQLite
+begins the log anew only when nothing is left in it."""
 
 ROW_BYTES = 8 * 1024
 """Bytes that a write adds to the log besides its own: the pages it touches."""
@@ -70,6 +74,7 @@ class Writer:
         connection: sqlite3.Connection,
         path: str,
         executor: Executor,
+        checkpointer: Checkpointer,
         *,
         in_place: bool,
         patience: float,
@@ -77,6 +82,7 @@ class Writer:
         self._connection = connection
         self._path = path
         self._executor = executor
+        self._checkpointer = checkpointer
         self._in_place = in_place
         self._patience = patience
         self._queue: list[Write[Any]] = []
@@ -84,7 +90,9 @@ class Writer:
         self._scheduled = False
         self._crowded = False
         self._fresh_log = True
+        self._checkpointing = False
         self._since_checkpoint = 0
+        self._log_bytes = 0
         self._slow_until = 0.0
         self._closed = False
         self._idle = asyncio.Event()
@@ -97,7 +105,12 @@ class Writer:
         """Whether a small write may be committed in place: no other one is in progress, or was in this turn
         of the loop. Writes that come together are committed together, and no writer keeps the others from
         running."""
-        return not (self._in_thread or self._scheduled or self._crowded or self._closed)
+        return not (self._in_thread or self._scheduled or self._crowded or self._closed or self._is_held)
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether writing waits for a checkpoint, which takes longer than to write as much again."""
+        return self._checkpointing and self._since_checkpoint >= CHECKPOINT_BYTES and not self._closed
 
     def do_in_place(self, write: Write[Any]) -> Outcome | None:
         """Commit a write now and return its outcome; `None` if it has to wait, and then nothing was done."""
@@ -148,8 +161,13 @@ class Writer:
             self._next()
 
     def _next(self) -> None:
-        if self._since_checkpoint >= CHECKPOINT_BYTES and not self._closed:
-            self._run_in_thread(self._checkpoint, [])
+        if not self._checkpointing and not self._closed:
+            if self._since_checkpoint >= CHECKPOINT_BYTES:
+                self._start_checkpoint()
+            elif self._log_bytes >= LOG_BYTES:
+                self._run_in_thread(self._empty_log, [])
+                return
+        if self._is_held:
             return
         if not self._queue:
             self._crowded = False
@@ -167,6 +185,17 @@ class Writer:
                     self._idle.set()
                 return
         self._run_in_thread(lambda: self._commit_patiently(group), group)
+
+    def _start_checkpoint(self) -> None:
+        self._checkpointing, self._since_checkpoint = True, 0
+        self._checkpointer.start().add_done_callback(self._checkpointed)
+
+    def _checkpointed(self, done: asyncio.Future[bool]) -> None:
+        self._checkpointing = False
+        if done.result() and not self._since_checkpoint:
+            self._fresh_log, self._log_bytes = True, 0
+        if not self._in_thread:
+            self._next()
 
     def _take(self) -> list[Write[Any]]:
         """Take the next group: all that is queued, as far as it fits into one transaction."""
@@ -245,7 +274,9 @@ class Writer:
                 return [self._commit_alone(write) for write in group]
             return [(None, self._as_store_error(error))]
         self.commits += 1
-        self._since_checkpoint += sum([write.size + ROW_BYTES for write in group])
+        written = sum([write.size + ROW_BYTES for write in group])
+        self._since_checkpoint += written
+        self._log_bytes += written
         return outcomes
 
     def _commit_alone(self, write: Write[Any]) -> Outcome:
@@ -257,11 +288,10 @@ class Writer:
     def _as_store_error(self, error: Exception) -> Exception:
         return store_error(error, self._path) if isinstance(error, sqlite3.Error) else error
 
-    def _checkpoint(self) -> list[Outcome]:
-        # If it fails, or a reader keeps some of the log in use, the log stays for the next time.
-        with suppress(sqlite3.Error):
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        self._since_checkpoint = 0
+    def _empty_log(self) -> list[Outcome]:
+        # A reader may keep some of the log in use: then it stays for the next time.
+        checkpoint(self._connection)
+        self._since_checkpoint = self._log_bytes = 0
         self._fresh_log = True
         return []
 
