@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 DEADLINE = 120
 GOOD = f"{sys.executable} {ROOT}/tests/conformance/good/agent.py"
 BROKEN = f"{GOOD} --agent tests.cli.agents.judged:StopsStrangely"
+PICKY = f"{GOOD} --agent tests.conformance.broken.agents_sessions:HasNoServers"
+"""Its requirement is decided by one scenario: a run takes a second."""
 
 
 def run(folder: Path, *arguments: str) -> CompletedProcess[str]:
@@ -30,13 +32,13 @@ def outcomes(result: CompletedProcess[str]) -> dict[str, str]:
 def test_each_requirement_is_a_test_beside_the_users_own(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text("def test_mine_PROMPT_V1(): pass\n")
     result = run(
-        tmp_path, "--acp-agent", GOOD, "--acp-version", "1", "-k", "mine or PROMPT-V1-03 or PROMPT-V1-05"
+        tmp_path, "--acp-agent", GOOD, "--acp-version", "1", "-k", "mine or MCPCFG-01 or SESS-35"
     )
     assert result.returncode == 0, result.stdout
     assert outcomes(result) == {
         "test_mine.py::test_mine_PROMPT_V1": "PASSED",
-        "acp::v1::PROMPT-V1-03": "PASSED",
-        "acp::v1::PROMPT-V1-05": "PASSED",
+        "acp::v1::MCPCFG-01": "PASSED",
+        "acp::v1::SESS-35": "PASSED",
     }
 
 
@@ -51,10 +53,10 @@ def test_a_broken_requirement_fails_with_its_frames(tmp_path: Path) -> None:
 
 def test_an_expected_failure_is_an_xfail_and_a_stale_one_fails(tmp_path: Path) -> None:
     known = tmp_path / "known.txt"
-    known.write_text("PROMPT-V1-05  # being fixed\n")
-    options = ["--acp-version", "1", "-k", "PROMPT-V1-05", "--acp-expected-failures", str(known)]
-    broken = run(tmp_path, "--acp-agent", BROKEN, *options)
-    assert (broken.returncode, outcomes(broken)) == (0, {"acp::v1::PROMPT-V1-05": "XFAIL"})
+    known.write_text("MCPCFG-01  # being fixed\n")
+    options = ["--acp-version", "1", "-k", "MCPCFG-01", "--acp-expected-failures", str(known)]
+    broken = run(tmp_path, "--acp-agent", PICKY, *options)
+    assert (broken.returncode, outcomes(broken)) == (0, {"acp::v1::MCPCFG-01": "XFAIL"})
     assert "being fixed" in broken.stdout
     stale = run(tmp_path, "--acp-agent", GOOD, *options)
     assert stale.returncode == 1
