@@ -26,19 +26,16 @@ $(RUNNABLE): pyproject.toml
 	@test -e $(READY) -a ! pyproject.toml -nt $(READY) || { $(check-python) && $(PYTHON) tools/run_environment.py $(VENV); }
 	@touch $@
 
-# pip compiles on one core, compileall on all of them.
+# uv resolves, installs and compiles on all cores, in a quarter of pip's time. Where there is none, pip brings it.
 $(READY): pyproject.toml
 	@$(check-python)
 	@echo "Installing everything, with the test tools, into $(VENV) …"
-	@if command -v uv >/dev/null 2>&1; then \
-		{ test -x $(BIN)/python || uv venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" $(VENV); } && \
-		uv pip install --quiet --python $(BIN)/python -e '.[all,dev]'; \
-	else \
-		{ test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); } && \
-		{ test -x $(BIN)/pip || $(BIN)/python -m ensurepip --default-pip >/dev/null; } && \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[all,dev]' && \
-		{ $(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null || true; }; \
-	fi
+	@test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
+	@command -v uv >/dev/null || test -x $(BIN)/uv || { \
+		$(BIN)/python -m ensurepip --default-pip >/dev/null && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check uv; \
+	}
+	@PATH="$$PATH:$(BIN)" uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[all,dev]'
 	@rm -f $(VENV)/lib/*/site-packages/antiphon_checkout.pth
 	@touch $@
 
