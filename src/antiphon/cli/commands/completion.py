@@ -34,11 +34,10 @@ def silent(completer: Callable[[click.Context, str], Iterable[CompletionItem]]) 
 
 @silent
 def sessions(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
-    """Complete session ids, by the beginning of the id or by words of the title.
-
-    Bash inserts them as they are, so an id that a shell would read as more than one word is not offered."""
+    """Complete session ids, by the beginning of the id or by words of the title."""
     from antiphon.text_safety import safe_line
 
+    # Bash inserts an id as it is, so one that a shell would read as more than one word is not offered.
     found = [one for one in _sessions(ctx) if shlex.quote(one[0]) == one[0] and not one[0].startswith("-")]
     starting = [one for one in found if one[0].startswith((incomplete, f"sess_{incomplete}"))]
     titled = [one for one in found if incomplete.lower() in one[1].lower()]

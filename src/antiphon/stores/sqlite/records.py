@@ -71,8 +71,7 @@ def _find(connection: sqlite3.Connection, session_id: str) -> int | None:
 
 
 def is_row_of(connection: sqlite3.Connection, key: int, session_id: str) -> bool:
-    """Whether the row of a key has this id, or one that cannot be read. A damaged index may name the key of
-    another session."""
+    """Whether a row has this id or none that can be read: a damaged index may name another row."""
     row = connection.execute("SELECT id FROM sessions WHERE key = ?", (key,)).fetchone()
     return row is None or row[0] == session_id or not _is_id(row[0])
 
