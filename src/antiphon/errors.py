@@ -6,6 +6,7 @@ on the wire when the error answers a request.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -331,7 +332,7 @@ class SessionDamaged(StoreCorrupt):
     """
 
     def __init__(self, session_id: str, found: str) -> None:
-        advice = f"`antiphon sessions export {session_id}` writes what is readable"
+        advice = f"`antiphon sessions export {shlex.quote(session_id)}` writes what is readable"
         super().__init__(f"session {session_id} is damaged: {found}; {advice}", found=found)
         self.session_id = session_id
 

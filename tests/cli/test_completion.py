@@ -104,6 +104,18 @@ def test_sessions_are_completed_by_id_and_by_title(folder: Path) -> None:
     ]
 
 
+async def test_an_id_that_a_shell_would_not_read_as_one_word_is_not_offered(tmp_path: Path) -> None:
+    data = tmp_path / "antiphon"
+    data.mkdir()
+    async with SQLiteStore(data / "sessions.db") as store:
+        ids = ("x;reboot", "$(reboot)", "`reboot`", "a\nb", "--data=/x", "*", "b c", "plain-1")
+        for at, id in enumerate(ids):
+            await store.create(record(id, "The red build", at))
+    for shell in ("bash", "fish"):
+        found = offered("antiphon sessions show ", home=tmp_path, shell=shell)
+        assert [each.partition(":")[0] for each in found] == ["plain-1"]
+
+
 def test_the_data_folder_that_was_named_is_looked_into(folder: Path, tmp_path: Path) -> None:
     assert offered("antiphon sessions show sess_b", home=tmp_path) == []
     assert offered(f"antiphon sessions show --data {folder} sess_b", home=tmp_path) == ["sess_bbb1"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import stat
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,27 @@ def test_a_damaged_export_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cut").write_bytes(data[: data.find(b"\n") + 40].replace(b'"size"', b'"sizd"'))
     with pytest.raises(RecordingRefused, match="byte 0"):
         read_recording(tmp_path / "cut")
+
+
+BEGIN = b'{"part":"session","format":"antiphon session","size":0} \n\n'
+"""The first part of an exported session, as far as it is read."""
+
+
+def test_a_part_of_a_negative_size_in_an_export_is_refused(tmp_path: Path) -> None:
+    back = b'{"part":"x","size":-26} \n'
+    assert len(back) == 25, "its end is its beginning, so such a part would be read again and again"
+    (tmp_path / "file").write_bytes(BEGIN + back)
+    with pytest.raises(RecordingRefused, match=f"byte {len(BEGIN)}"):
+        read_recording(tmp_path / "file")
+
+
+@pytest.mark.parametrize("at", [b"1" + b"0" * 400, b"-1" + b"0" * 400, b"NaN", b"Infinity", b"1e300"])
+def test_a_time_of_an_export_that_is_none_is_the_beginning(at: bytes, tmp_path: Path) -> None:
+    event = b'{"at":%b,"body":{"type":"session_created","session_id":"s","cwd":"/"}}' % at
+    body = zlib.compress(event)
+    (tmp_path / "file").write_bytes(BEGIN + b'{"part":"events","size":%d} \n%b\n' % (len(body), body))
+    frames = read_recording(tmp_path / "file").frames
+    assert {frame.at for frame in frames} == {0.0}
 
 
 # --- judging ---

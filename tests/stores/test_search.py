@@ -200,6 +200,20 @@ async def test_a_damaged_index_is_made_anew_and_no_session_is_affected(tmp_path:
         assert (await store.list()).records == ()
 
 
+@pytest.mark.parametrize("item", ["ditle/x", b"\xff", 7])
+async def test_a_damaged_text_of_the_index_keeps_no_other_from_being_found(
+    tmp_path: Path, item: object
+) -> None:
+    path = tmp_path / "s.db"
+    async with SQLiteStore(path) as store:
+        await told(store, "a", *(said(seq, f"xylophone {seq}", id=f"m{seq}") for seq in range(1, 4)))
+        assert len(await ids(store, "xylophone")) == 3
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("UPDATE search_texts SET item = ? WHERE item LIKE '%/m2'", (item,))
+    async with SQLiteStore(path) as store:
+        assert len(await ids(store, "xylophone")) == 2
+
+
 KILLED = """
 import asyncio, os, sys
 from antiphon.stores import SQLiteStore

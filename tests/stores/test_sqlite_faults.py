@@ -320,3 +320,63 @@ async def test_a_check_ends_in_time_and_says_that_it_is_not_whole(tmp_path: Path
     async with SQLiteStore(path) as store:
         report = await store.check(seconds=20)
         assert report == ((), {}, True)
+
+
+async def test_a_deleted_session_whose_journal_is_damaged_keeps_no_store_from_opening(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "s.db"
+    await fill(path, "well")
+    async with SQLiteStore(path) as store:
+        await store.create(session("sick", at=9))
+        for seq in range(1, 100):
+            await store.append("sick", Batch(seq, (b'{"in":"sick","seq":%06d}' % seq + b" " * 900,)))
+    content = bytearray(path.read_bytes())
+    start = content.index(b'{"in":"sick","seq":000050}') // 4096 * 4096
+    content[start : start + 4096] = b"\xff" * 4096
+    path.write_bytes(content)
+    for _ in range(2):
+        async with SQLiteStore(path) as store:
+            await store.delete("sick")
+            assert set(await listed(store)) == {"well"}
+            assert len(await read_all(store, "well")) == 30
+    assert "deleted session not removed from the file" in caplog.text
+
+
+async def test_a_damaged_list_of_deletions_takes_no_session_that_is_listed(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    await fill(path, "a", "b")
+    edit(path, "INSERT INTO deletions SELECT key FROM sessions WHERE id = 'a'")
+    async with SQLiteStore(path) as store:
+        assert await listed(store) == {"a": None, "b": None}
+        assert len(await read_all(store, "a")) == 30
+        await store.delete("a")
+        await store.delete("b")
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM batches").fetchone() == (0,)
+
+
+async def test_an_index_that_names_another_session_deletes_none(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    await fill(path, "first-session", "other-session")
+    content = path.read_bytes()
+    ids = [b"\x03\x27\x09first-session", b"\x03\x27\x01other-session\x02"]
+    assert [content.count(entry) for entry in ids] == [1, 1]
+    path.write_bytes(content.replace(b"\x03\x27\x01other-session\x02", b"\x03\x27\x01other-session\x01"))
+    async with SQLiteStore(path) as store:
+        with pytest.raises(StoreCorrupt, match="the index names another one"):
+            await store.delete("other-session")
+        assert set(await listed(store)) == {"first-session", "other-session"}
+        assert len(await read_all(store, "first-session")) == 30
+
+
+@pytest.mark.parametrize("name", ["ab\0c", "x/../y", "a" * 300, b"\xff", 7])
+async def test_a_damaged_claim_is_nobodys(tmp_path: Path, name: object) -> None:
+    path = tmp_path / "s.db"
+    await fill(path, "a")
+    edit(path, "INSERT INTO claims VALUES (1, 'someone', 1, ?), (77, 'someone', 1, ?)", name, name)
+    edit(path, "INSERT INTO deletions VALUES (77)")
+    async with SQLiteStore(path) as store:
+        await store.claim("a", "me")
+        await store.append("a", events(31, 40))
+        assert await store.delete("a")

@@ -21,7 +21,7 @@ from antiphon.jsonrpc.oversized import OversizedFrame
 from antiphon.testing.transports import take, take_all
 from antiphon.transports.base import Inbox
 from antiphon.transports.processes import child
-from antiphon.transports.processes.child import ChildTransport
+from antiphon.transports.processes.child import STDERR_LINES, ChildTransport
 from antiphon.transports.processes.groups import start_process
 
 DEADLINE = 60.0
@@ -135,6 +135,27 @@ async def test_stderr_can_be_watched_line_by_line() -> None:
     assert seen == ["one", "two", "three"]
 
 
+async def test_many_short_lines_on_stderr_are_reported_in_many_turns() -> None:
+    count, seen = 30_000, 0
+
+    def see(line: str) -> None:
+        nonlocal seen
+        seen += 1
+
+    code = f"import os, sys; sys.stdin.readline(); os.write(2, b'x\\n' * {count})"
+    child = await ChildTransport.spawn(python(code), on_stderr=see)
+    child.send(b"{}")
+    most = 0
+    async with asyncio.timeout(DEADLINE):
+        while seen < count:
+            before = seen
+            await asyncio.sleep(0)
+            most = max(most, seen - before)
+    await child.aclose()
+    assert seen == count
+    assert most <= STDERR_LINES
+
+
 async def test_garbage_on_stdout_is_a_frame_like_any_other_to_a_transport() -> None:
     child = await ChildTransport.spawn(python('print("Loading model...\\n\\n{}\\r\\nno newline", end="")'))
     async with asyncio.timeout(DEADLINE):
@@ -186,7 +207,7 @@ async def test_kill_9_of_the_parent_leaves_no_process_behind(tmp_path: Path) -> 
         textwrap.dedent(
             f"""
             import asyncio, sys
-            from antiphon.transports.processes.child import ChildTransport
+            from antiphon.transports.processes.child import STDERR_LINES, ChildTransport
 
             async def main():
                 child = await ChildTransport.spawn([sys.executable, "-c", {STUBBORN!r}])

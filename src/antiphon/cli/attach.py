@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -266,7 +267,8 @@ class AttachedScreen(PlainScreen):
         self.note(f"{title} · {session.id} · {short_path(session.cwd)} · {session.state}")
         said = [message for message in session.messages if message.type is not MessageType.THOUGHT]
         if len(said) > SHOWN:
-            self.note(f"{len(said) - SHOWN} earlier messages: antiphon sessions show {session.id}")
+            show = f"antiphon sessions show {shlex.quote(session.id)}"
+            self.note(f"{len(said) - SHOWN} earlier messages: {show}")
         for message in said[-SHOWN:]:
             self._repeat(message)
         self.note(HOW)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -45,8 +46,8 @@ async def run_search(*, words: Sequence[str], json: bool, limit: int, place: Hub
         sys.stdout.flush()
         if found.next_cursor is not None:
             print(f"There is more: --limit {min(100, limit * 2)} shows more.", file=sys.stderr)
-        attach = command_line("attach", place.data)
-        print(f"Open a session: {attach} {safe_line(found.matches[0].session_id)}", file=sys.stderr)
+        session = shlex.quote(safe_line(found.matches[0].session_id))
+        print(f"Open a session: {command_line('attach', place.data)} {session}", file=sys.stderr)
     return Exit.DONE
 
 

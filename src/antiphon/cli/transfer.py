@@ -24,7 +24,7 @@ from antiphon.errors import CallFailed, ResourceNotFound, SessionExists, StoreCo
 from antiphon.hub import HubFolder, imported_record, recorded_agent
 from antiphon.schema.antiphon import hub as wire
 from antiphon.session_files import FileRefused, Missing, export_session, import_session, read_account
-from antiphon.stores import PAGE_BYTES, Batch, Page, SessionRecord, SQLiteStore, Store
+from antiphon.stores import PAGE_BYTES, Batch, Page, SessionRecord, SQLiteStore, Store, all_records
 from antiphon.text_safety import safe_line, safe_text
 from antiphon.transcripts import Account, to_html, to_markdown
 
@@ -217,16 +217,7 @@ def _message(session: Any, named: str) -> str:
 
 async def _find(store: Store, named: str) -> SessionRecord:
     exact = await store.get(named)
-    if exact is not None:
-        return exact
-    found: list[SessionRecord] = []
-    after = None
-    while True:
-        page = await store.list(after=after)
-        found += page.records
-        after = page.next
-        if after is None:
-            return find_named(found, named)
+    return exact or find_named([record async for record in all_records(store)], named)
 
 
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]")

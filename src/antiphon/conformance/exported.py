@@ -14,6 +14,8 @@ import msgspec
 from antiphon.conformance.recording import Recording, RecordingRefused, Role, parse
 
 FORMAT = b'"format":"antiphon session"'
+LATEST = 1e15
+"""Milliseconds. What is further from zero is no time."""
 LARGEST = 256 * 1024 * 1024
 """Bytes of a body, inflated."""
 _CAPABILITIES: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "auth": {"terminal": {}}}
@@ -54,7 +56,7 @@ def _events(data: bytes) -> Iterator[dict[str, Any]]:
         end = data.find(b"\n", at)
         head = parse(data[at:end].rpartition(b" ")[0]) if end > 0 else None
         size = head.get("size") if isinstance(head, dict) else None
-        if not isinstance(head, dict) or not isinstance(size, int):
+        if not isinstance(head, dict) or not isinstance(size, int) or size < 0:
             raise RecordingRefused(f"the exported session has no readable part at byte {at}")
         body = data[end + 1 : end + 1 + size]
         at = end + size + 2
@@ -89,7 +91,7 @@ class _Frames:
         """Ids of open prompts and questions, by the name of their event."""
 
     def add(self, body: dict[str, Any], at: Any) -> None:
-        seconds = at / 1000 if isinstance(at, (int, float)) else 0.0
+        seconds = at / 1000 if isinstance(at, (int, float)) and abs(at) < LATEST else 0.0
         self._began = seconds if self._began is None else self._began
         self._at = seconds - self._began
         match body.get("type"):

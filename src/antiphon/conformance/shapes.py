@@ -350,7 +350,7 @@ def _other_keys(
 def _leaf(type: Any, value: Any, place: Place) -> Iterator[Problem]:
     try:
         msgspec.convert(value, type, dec_hook=choose)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         reason, _, _ = str(error).partition(" - at ")
         yield place.of(Fault.MALFORMED, f"another value than {glimpse(value)} ({reason})")
 

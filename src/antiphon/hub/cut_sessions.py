@@ -10,7 +10,7 @@ from antiphon.engine.turn import Cause
 from antiphon.errors import AntiphonError
 from antiphon.schema import v2
 from antiphon.server.registry import SessionRegistry
-from antiphon.stores.base import SessionRecord, Store
+from antiphon.stores.base import SessionRecord, Store, all_records
 
 RESTARTED = v2.Notice(
     severity=v2.NoticeSeverity.WARNING,
@@ -45,16 +45,10 @@ class CutSessions:
 
     async def end_all(self) -> None:
         """End what an earlier process left unfinished when it was killed."""
-        cursor: str | None = None
-        while True:
-            listing = await self._store.list(after=cursor)
-            for record in listing.records:
-                if record.state != "idle" and self._may_own(record):
-                    with contextlib.suppress(AntiphonError):  # open in another process, or unreadable
-                        await self._end(record.session_id, RESTARTED)
-            cursor = listing.next
-            if cursor is None:
-                return
+        async for record in all_records(self._store):
+            if record.state != "idle" and self._may_own(record):
+                with contextlib.suppress(AntiphonError):  # open in another process, or unreadable
+                    await self._end(record.session_id, RESTARTED)
 
     async def end_of_lost_owner(self, session_id: str) -> bool:
         """End what a hub that is gone left unfinished in a session. Return whether prompts wait in it."""

@@ -15,13 +15,8 @@ from msgspec import Struct
 
 from antiphon.errors import LocalError
 from antiphon.hub.access.tokens import load_own_token
-from antiphon.private_files import (
-    locked,
-    make_private_folder,
-    read_private,
-    tighten_file,
-    write_private,
-)
+from antiphon.jsonrpc.frames import UNREADABLE
+from antiphon.private_files import locked, make_private_folder, read_private, tighten_file, write_private
 
 OURS = ("token", "mark", "hub.lock", "hub.log", "sessions.db", "tokens.json", "agents.json", "audit.jsonl")
 """Files that identify the folder of a hub."""
@@ -112,7 +107,7 @@ class HubFolder:
         path = self.path / "mark"
         if not path.exists():
             write_private(path, secrets.token_hex(16).encode())
-        return path.read_text()
+        return path.read_text(errors="replace")
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -149,7 +144,7 @@ class HubFolder:
         """Return the hub of the run file if its process exists."""
         try:
             found = msgspec.json.decode(self._run_file.read_bytes(), type=Running)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, *UNREADABLE):
             return None
         return found if _runs(found.pid) else None
 
@@ -157,7 +152,7 @@ class HubFolder:
 def _runs(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         pass

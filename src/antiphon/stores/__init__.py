@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         RecordPatch,
         SessionRecord,
         Store,
+        all_records,
     )
     from antiphon.stores.jetstream.layout import JetStreamOptions
     from antiphon.stores.jetstream.store import JetStreamStore
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = [
     "PAGE_BYTES", "Batch", "Claim", "JetStreamOptions", "JetStreamStore", "Listing", "Match", "MatchKind",
     "Matches", "MemoryStore", "Owner", "Page", "Parts", "Peer", "RecordPatch", "SQLiteStore", "Searches",
-    "SessionRecord", "SharedStore", "Store", "StreamStatus", "glance",
+    "SessionRecord", "SharedStore", "Store", "StreamStatus", "all_records", "glance",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
     "base": ("PAGE_BYTES", "Batch", "Listing", "Page", "Parts", "RecordPatch", "SessionRecord",
-        "Store"),
+        "Store", "all_records"),
     "jetstream.layout": ("JetStreamOptions",),
     "jetstream.store": ("JetStreamStore",),
     "memory": ("MemoryStore",),

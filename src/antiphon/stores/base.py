@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
@@ -335,6 +335,17 @@ class Waiters:
             if not future.done():
                 future.set_exception(error)
                 future.exception()  # a caller that was cancelled meanwhile does not look at it
+
+
+async def all_records(store: Store) -> AsyncIterator[SessionRecord]:
+    """Yield the records of all sessions, page by page."""
+    after: str | None = None
+    while True:
+        listing = await store.list(after=after)
+        for record in listing.records:
+            yield record
+        if (after := listing.next) is None:
+            return
 
 
 def list_cursor(record: SessionRecord) -> str:

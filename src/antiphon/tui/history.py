@@ -72,7 +72,7 @@ def _read(path: Path) -> list[str]:
     prompts: list[str] = []
     with contextlib.suppress(OSError, UnicodeDecodeError):
         for line in path.read_text(encoding="utf-8").splitlines():
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, RecursionError):
                 prompt = json.loads(line)
                 if isinstance(prompt, str):
                     prompts.append(prompt)

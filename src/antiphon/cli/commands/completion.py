@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -34,10 +35,13 @@ def silent(completer: Callable[[click.Context, str], Iterable[CompletionItem]]) 
 @silent
 def sessions(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
     """Complete session ids, by the beginning of the id or by words of the title."""
-    found = list(_sessions(ctx))
+    from antiphon.text_safety import safe_line
+
+    # Bash inserts an id as it is, so one that a shell would read as more than one word is not offered.
+    found = [one for one in _sessions(ctx) if shlex.quote(one[0]) == one[0] and not one[0].startswith("-")]
     starting = [one for one in found if one[0].startswith((incomplete, f"sess_{incomplete}"))]
     titled = [one for one in found if incomplete.lower() in one[1].lower()]
-    return [CompletionItem(id, help=title) for id, title in starting or titled]
+    return [CompletionItem(id, help=safe_line(title, limit=60)) for id, title in starting or titled]
 
 
 def _sessions(ctx: click.Context) -> Iterable[tuple[str, str]]:
@@ -49,11 +53,10 @@ def _sessions(ctx: click.Context) -> Iterable[tuple[str, str]]:
         yield from _from_hub(ctx.params)
         return
     from antiphon.stores import glance
-    from antiphon.text_safety import safe_line
 
     for one in glance(_folder(ctx).sessions):
         if not one.meta.keys() & {"subagentOf", "archived"}:
-            yield one.session_id, safe_line(one.title or one.cwd, limit=60)
+            yield one.session_id, one.title or one.cwd
 
 
 def _from_hub(given: dict[str, Any]) -> list[tuple[str, str]]:
@@ -62,7 +65,6 @@ def _from_hub(given: dict[str, Any]) -> list[tuple[str, str]]:
 
     from antiphon.cli.commands.options import HubPlace
     from antiphon.cli.hub_client import open_client
-    from antiphon.text_safety import safe_line
 
     logging.disable()
     place = HubPlace(given.get("hub"), given.get("token"), given.get("data"))
@@ -72,10 +74,7 @@ def _from_hub(given: dict[str, Any]) -> list[tuple[str, str]]:
             asyncio.timeout(PATIENCE),
             open_client(place, notes=False) as client,
         ):
-            return [
-                (info.session_id, safe_line(info.title or info.cwd, limit=60))
-                async for info in client.list_sessions()
-            ]
+            return [(info.session_id, info.title or info.cwd) async for info in client.list_sessions()]
 
     return asyncio.run(ask())
 

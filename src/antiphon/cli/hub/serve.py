@@ -40,7 +40,7 @@ from antiphon.hub import (
     read_tokens,
 )
 from antiphon.private_files import write_private
-from antiphon.stores import SQLiteStore
+from antiphon.stores import SQLiteStore, all_records
 from antiphon.web import page
 
 if TYPE_CHECKING:
@@ -214,17 +214,8 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> Exit:
 
 async def _count(folder: HubFolder) -> int:
     """Return how many sessions are stored."""
-    store, found, cursor = SQLiteStore(folder.sessions), 0, None
-    try:
-        await store.open()
-        while True:
-            listing = await store.list(after=cursor)
-            found += len(listing.records)
-            cursor = listing.next
-            if cursor is None:
-                return found
-    finally:
-        await store.aclose()
+    async with SQLiteStore(folder.sessions) as store:
+        return len([record async for record in all_records(store)])
 
 
 def _alerts(serving: ServeOptions, folder: HubFolder) -> AlertOptions:

@@ -69,7 +69,7 @@ def proof(verdict: Verdict) -> str:
 
 
 def _id(id: Any) -> str:
-    return f"(id {_dumps(id)})"
+    return "(no id)" if id is UNSET else f"(id {_dumps(id)})"
 
 
 def _dumps(value: Any, **options: Any) -> str:

@@ -43,9 +43,7 @@ def _steps(recording: Recording, length: int) -> tuple[Step, ...]:
 
 def new_sessions(recording: Recording) -> set[str]:
     """Return the ids of sessions that were made on this connection and not reopened on it."""
-    made = {
-        answer.get("result", "sessionId")
-        for _, answer in exchanges_of(recording, Role.CLIENT).answered("session/new")
-    }
+    answered = exchanges_of(recording, Role.CLIENT).answered("session/new")
+    made = (answer.get("result", "sessionId") for _, answer in answered)
     reopened = {step.session for step in steps(recording) if not step.update}
     return {id for id in made if isinstance(id, str)} - reopened

@@ -90,7 +90,7 @@ class Tokens:
         given = hashed(secret)
         found = OWNER if hmac.compare_digest(given, self._own) and not cookie else None
         for each in kept or ():
-            if hmac.compare_digest(given, each.hash) and each.cookie is cookie:
+            if hmac.compare_digest(given.encode(), each.hash.encode()) and each.cookie is cookie:
                 found = each.grant
         if kept is None or found is None:
             return None
@@ -179,9 +179,9 @@ def load_own_token(path: Path) -> str:
             raise LocalError(
                 f"{path} can be read by others: `chmod 600` it, or remove it to get another token"
             ) from None
-        token = path.read_text().strip()
-        if not token:
-            raise LocalError(f"{path} is empty: remove it to get a token") from None
+        token = path.read_text(errors="replace").strip()
+        if not (token and token.isascii() and token.isprintable()):
+            raise LocalError(f"{path} is empty or damaged: remove it to get a token") from None
         return token
     with os.fdopen(made, "w") as file:
         file.write(token := new_token())
@@ -218,11 +218,8 @@ def create_token(
     """Store a new token and return its secret, which is not stored. Raises `LocalError` for a bad or taken
     name."""
     if not name or len(name) > NAME_LIMIT or not name.isprintable() or name == OWNER_NAME:
-        why = (
-            "the hub's own token has it"
-            if name == OWNER_NAME
-            else f"use 1 to {NAME_LIMIT} printable characters"
-        )
+        usable = f"use 1 to {NAME_LIMIT} printable characters"
+        why = "the hub's own token has it" if name == OWNER_NAME else usable
         raise LocalError(f"{name!r} cannot name a token: {why}")
     at = time.time() if now is None else now
     secret, made = make_token(name, role, sessions=sessions, seconds=seconds, at=at)

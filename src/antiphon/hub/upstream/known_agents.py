@@ -19,6 +19,7 @@ from antiphon.client.protocol.abilities import Abilities
 from antiphon.client.protocol.agent_connection import AgentConnection
 from antiphon.errors import InvalidResult
 from antiphon.hub.upstream.target import Target
+from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.private_files import write_private
 from antiphon.schema import v2
 from antiphon.schema.antiphon.prompts import Delivery
@@ -116,7 +117,7 @@ def _read(path: Path) -> dict[str, _Entry]:
             entry.agent.read_logins()
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, msgspec.MsgspecError, InvalidResult) as error:
+    except (OSError, ValueError, *UNREADABLE, InvalidResult) as error:
         logger.warning("known agents in %s ignored: %s", path, error)
         return {}
     return found.agents

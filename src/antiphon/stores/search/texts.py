@@ -18,6 +18,7 @@ from antiphon.schema.v2.content import TextContent
 from antiphon.schema.v2.tool_calls import SessionToolCallUpdate
 from antiphon.stores.search.base import MatchKind
 
+ITEMS = tuple(f"{kind}/" for kind in MatchKind)
 TITLE = "title/"
 """The item of a session's title."""
 

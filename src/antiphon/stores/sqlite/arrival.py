@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -68,8 +68,7 @@ async def arrival(
     finally:
         if not made.finished:
             for key in made.keys:
-                with suppress(StoreError):  # else with the next opening of the store
-                    await purge(key)
+                await purge(key)
 
 
 def begin(connection: sqlite3.Connection, owner_file: OwnerFile) -> int:

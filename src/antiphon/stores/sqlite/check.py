@@ -56,7 +56,6 @@ class DamageCheck:
     def _check(self) -> CheckReport:
         problems: list[str] = []
         faults: dict[str, Fault] = {}
-        whole = True
         with closing(open_read_only(self._path, patience=self._patience)) as connection:
             self._connection = connection
             try:

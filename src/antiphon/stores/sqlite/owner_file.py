@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
 from contextlib import suppress
 from pathlib import Path
+
+_NAME = re.compile("[0-9a-f]{16}")
 
 
 class OwnerFile:
@@ -38,7 +41,9 @@ class OwnerFile:
         return self._file is not None
 
     def alive(self, name: str) -> bool:
-        """Whether the store with this name is open."""
+        """Whether the store with this name is open. A damaged name is that of none."""
+        if not _NAME.fullmatch(str(name)):
+            return False
         try:
             file = os.open(self._path(name), os.O_RDONLY)
         except FileNotFoundError:

@@ -70,6 +70,12 @@ def _find(connection: sqlite3.Connection, session_id: str) -> int | None:
     return None
 
 
+def is_row_of(connection: sqlite3.Connection, key: int, session_id: str) -> bool:
+    """Whether a row has this id or none that can be read: a damaged index may name another row."""
+    row = connection.execute("SELECT id FROM sessions WHERE key = ?", (key,)).fetchone()
+    return row is None or row[0] == session_id or not _is_id(row[0])
+
+
 def get(connection: sqlite3.Connection, session_id: str) -> SessionRecord | None:
     key = _find(connection, session_id)
     if key is None:
@@ -222,8 +228,8 @@ def _read(row: tuple[Any, ...]) -> SessionRecord:
             "additional_directories", directories, tuple[str, ...], tuple[str, ...]()
         ),
         title=read.take("title", title, lambda title: title is None or _is_text(title), None),
-        created_at=_whole(read.take("created_at", created_at, _is_number, 0)),
-        updated_at=_whole(read.take("updated_at", updated_at, _is_number, 0)),
+        created_at=int(read.take("created_at", created_at, _is_number, 0)),
+        updated_at=int(read.take("updated_at", updated_at, _is_number, 0)),
         state=read.take("state", state, _is_text, "idle"),
         meta=read.decode("meta", meta, dict[str, Any], dict[str, Any]()),
         last=read.take("last", last, lambda last: isinstance(last, int) and last >= 0, 0),
@@ -248,7 +254,3 @@ def _is_text(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and abs(value) <= HIGHEST
-
-
-def _whole(value: int | float) -> int:
-    return int(value)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from antiphon.errors import SessionUnknown, StoreCorrupt, StoreError
 from antiphon.stores.base import Number
 from antiphon.stores.search.base import Match, Matches, check_search_arguments, search_cursor, search_place
-from antiphon.stores.search.texts import TextChange, read_item, text_changes
+from antiphon.stores.search.texts import ITEMS, TextChange, read_item, text_changes
 from antiphon.stores.search.words import PART, Term, fts5_query, read_query, snippet_of
 from antiphon.stores.sqlite import journal
 from antiphon.stores.sqlite import search_tables as tables
@@ -244,7 +244,8 @@ class SearchIndex:
                 for row in rows:
                     if row[0] is None:
                         raise StoreCorrupt(f"the search index of {self._path} has lost a text")
-                    if isinstance(row[1], str) and isinstance(row[2], str | None):
+                    whole = isinstance(row[1], str) and isinstance(row[2], str | None)
+                    if whole and str(row[3]).startswith(ITEMS) and isinstance(row[6], str):
                         found.append(Found(*row))
                     if len(found) >= limit:
                         break

@@ -14,10 +14,11 @@ import msgspec
 from antiphon.errors import SessionClaimed, SessionExists, SessionUnknown, StaleWriter, StoreCorrupt
 from antiphon.stores.base import Batch, Parts, RecordPatch, SessionRecord
 from antiphon.stores.sqlite.owner_file import OwnerFile
-from antiphon.stores.sqlite.records import LAST_OF_KEY, key_of
+from antiphon.stores.sqlite.records import LAST_OF_KEY, is_row_of, key_of
 
 PURGE_BATCHES = 64
 _SNAPSHOT = "its snapshot cannot be read"
+_INDEX = "the index of sessions is damaged"
 
 # Compare and set in one statement: where the journal ends elsewhere, the session is NULL and the row ignored.
 # (INSERT … SELECT would read the table it writes to, and copy every batch through a temporary one.)
@@ -90,11 +91,8 @@ def last(connection: sqlite3.Connection, session_id: str) -> int:
 
 def lasts(connection: sqlite3.Connection, session_ids: Iterable[str]) -> dict[str, int | None]:
     """Return where several journals end; `None` for an unknown session."""
-    found = {}
-    for session_id in session_ids:
-        row = connection.execute(_LAST, (session_id,)).fetchone()
-        found[session_id] = row[1] if row is not None else None
-    return found
+    rows = {id: connection.execute(_LAST, (id,)).fetchone() for id in session_ids}
+    return {id: None if row is None else row[1] for id, row in rows.items()}
 
 
 def _key_and_last(connection: sqlite3.Connection, session_id: str) -> tuple[int, int]:
@@ -167,6 +165,8 @@ def delete(connection: sqlite3.Connection, session_id: str, owner_file: OwnerFil
         key = key_of(connection, session_id)
     except SessionUnknown:
         return None
+    if not is_row_of(connection, key, session_id):
+        raise StoreCorrupt(f"session {session_id} is not deleted: the index names another one", found=_INDEX)
     found = connection.execute(_CLAIM, (key,)).fetchone()
     _, holder, pid, name = (key, "", 0, None) if found is None else found
     if name is not None and name != owner_file.name and owner_file.alive(name):
@@ -189,8 +189,8 @@ def deletions(connection: sqlite3.Connection, owner_file: OwnerFile) -> tuple[in
 
 def purge(connection: sqlite3.Connection, key: int) -> bool:
     """Delete a slice of a deleted session's journal, so that other writes wait only briefly; return whether
-    all is gone."""
-    some = "SELECT rowid FROM batches WHERE session = ? LIMIT ?"
+    all is gone. Only damage can put the key of a listed session here, whose journal stays."""
+    some = "SELECT rowid FROM batches WHERE session = ?1 AND ?1 NOT IN (SELECT key FROM sessions) LIMIT ?2"
     removed = connection.execute(f"DELETE FROM batches WHERE rowid IN ({some})", (key, PURGE_BATCHES))
     if removed.rowcount == PURGE_BATCHES:
         return False

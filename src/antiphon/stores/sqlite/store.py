@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
@@ -49,6 +50,8 @@ from antiphon.stores.sqlite.schema import (
 from antiphon.stores.sqlite.search import SearchIndex
 from antiphon.stores.sqlite.search_tables import has_fts5
 from antiphon.stores.sqlite.writer import UNKNOWN_BYTES, Write, Writer
+
+logger = logging.getLogger("antiphon.stores")
 
 T = TypeVar("T")
 Given = TypeVarTuple("Given")
@@ -190,9 +193,7 @@ class SQLiteStore:
         return await writer.do(write)
 
     async def _write_index(self, apply: Callable[[sqlite3.Connection], T], *, single: bool = False) -> T:
-        writer = self._writer
-        if writer is None:
-            writer = await self._opened()
+        writer = self._writer or await self._opened()
         return await writer.do(Write(apply, size=UNKNOWN_BYTES, single=single))
 
     def _commits(self) -> int:
@@ -297,9 +298,14 @@ class SQLiteStore:
         return key is not None
 
     async def _purge(self, writer: Writer, key: int) -> None:
-        await self._index.forget(key)
-        while not await writer.do(Write(partial(statements.purge, key=key), size=UNKNOWN_BYTES)):
-            pass
+        """Remove what is left of a deleted session. A damaged file or a full disk may prevent that, which
+        keeps no other session from being served: the next opening of the store tries again."""
+        try:
+            await self._index.forget(key)
+            while not await writer.do(Write(partial(statements.purge, key=key), size=UNKNOWN_BYTES)):
+                pass
+        except StoreError as error:
+            logger.warning("deleted session not removed from the file: key %d: %s", key, error)
 
     @property
     def can_search(self) -> bool:

@@ -43,7 +43,6 @@ begins the log anew only when nothing is left in it."""
 ROW_BYTES = 8 * 1024
 """Bytes that a write adds to the log besides its own: the pages it touches."""
 
-
 SLOW_COMMIT = 0.02
 """Seconds that a commit in place may take. A longer one means that the disk is slow or overloaded."""
 

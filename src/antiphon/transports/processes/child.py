@@ -13,9 +13,10 @@ import signal
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Self
+from typing import Self, cast
 
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
+from antiphon.transports.base import set_reading
 from antiphon.transports.pipes import PipeTransport, widen
 from antiphon.transports.processes.groups import signal_group, start_process, watch_exit
 from antiphon.transports.processes.process import signal_name
@@ -38,20 +39,31 @@ class _StderrTail(asyncio.Protocol):
         self.ended = asyncio.Event()
         self._on_line = on_line
         self._partial = b""
-        self._transport: asyncio.BaseTransport | None = None
+        self._waiting: deque[bytes] = deque()
+        """Lines for later turns. Nothing is read meanwhile."""
+        self._transport: asyncio.ReadTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
+        self._transport = cast(asyncio.ReadTransport, transport)
 
     def data_received(self, data: bytes) -> None:
         *lines, partial = (self._partial + data).split(b"\n")
         self._partial = partial[-STDERR_LINE_LENGTH:]
-        for line in lines if self._on_line else lines[-STDERR_LINES:]:
-            self._keep(line)
+        self._waiting.extend(lines if self._on_line else lines[-STDERR_LINES:])
+        self._handle_some()
+
+    def _handle_some(self) -> None:
+        """Handle some lines in this turn of the event loop, because a read can bring many thousands."""
+        for _ in range(min(STDERR_LINES, len(self._waiting))):
+            self._keep(self._waiting.popleft())
+        set_reading(self._transport, on=not self._waiting)
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._handle_some)
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._partial:
-            self._keep(self._partial)
+        for line in (*self._waiting, *filter(None, [self._partial])):
+            self._keep(line)
+        self._waiting.clear()
         self.ended.set()
 
     def close(self) -> None:
@@ -99,9 +111,8 @@ class ChildTransport(PipeTransport):
         `on_stderr` gets each line of stderr.
         """
         pipe = subprocess.PIPE
-        process = start_process(command, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe)
         self = cls(command, bound=bound, grace=grace)
-        self._process = process
+        self._process = start_process(command, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe)
         await self._connect(on_stderr)
         return self
 
@@ -109,11 +120,11 @@ class ChildTransport(PipeTransport):
         loop = asyncio.get_running_loop()
         watch_exit(self._process, self._on_exit)
         self._stderr = _StderrTail(on_stderr)
-        stdin, stdout, stderr = _pipes(self._process)
-        for pipe in (stdin, stdout):
-            widen(pipe.fileno())
-        unowned = [stdin, stdout, stderr]
+        process = self._process
+        unowned = [pipe for pipe in (process.stdin, process.stdout, process.stderr) if pipe is not None]
         """Pipes that asyncio does not close yet."""
+        for pipe in unowned[:2]:
+            widen(pipe.fileno())
         try:
             await loop.connect_read_pipe(lambda: self._stderr, unowned.pop())
             await loop.connect_read_pipe(lambda: self._reader, unowned.pop())
@@ -181,13 +192,6 @@ class ChildTransport(PipeTransport):
                 if pending is not None:
                     pending.cancel()
             self._closing.set_result(None)
-
-
-def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    return process.stdin, process.stdout, process.stderr
 
 
 def _exit_reason(code: int) -> str:
