@@ -98,7 +98,8 @@ class HttpTransport(BufferedTransport):
 
     async def room(self) -> None:
         """Wait until the connection accepts another frame, or has ended."""
-        await self._open.wait()
+        while not self._open.is_set():  # a frame that waited before this one may have closed it again
+            await self._open.wait()
 
     def initialize(self, frame: bytes, id: Any) -> asyncio.Future[bytes]:
         """Receive the first frame, and start the timers. Return the future of its response (HTTP-04)."""

@@ -307,9 +307,6 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview[Any]]) -> None:
         self.write(b"".join(list_of_data))
 
-    def can_write_eof(self) -> bool:
-        return not self._secured
-
     def write_eof(self) -> None:
         self._eof_written = True
         try:
@@ -370,14 +367,8 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         self._paused = False
         self._go_on()
 
-    def is_reading(self) -> bool:
-        return not self._paused
-
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Ignored: `SocketBounds` has the limits."""
-
-    def get_write_buffer_limits(self) -> tuple[int, int]:
-        return self._bounds.low, self._bounds.mark
 
     def get_write_buffer_size(self) -> int:
         try:
