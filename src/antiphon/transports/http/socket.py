@@ -75,6 +75,8 @@ class HttpSocket(RequestHandler):
         """Answered requests, of those that aiohttp has read."""
         self._head_size = 0
         """Bytes of an incomplete head; 0 if there is none."""
+        self._ahead = 0
+        """Bytes that came behind the request that is being answered."""
         self._timer: asyncio.TimerHandle | None = None
         self.peer = ""
         """The address at the other end of the socket."""
@@ -91,7 +93,11 @@ class HttpSocket(RequestHandler):
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        heads = self._request_count
+        heads, current = self._request_count, self._current_request
+        if current is not None and current.content.is_eof():
+            self._ahead += len(data)
+            if self._ahead > self._requests.limits.head and not self._buffer_paused:
+                self._pause_reading_for_buffer()  # aiohttp continues with the next request
         if data and self._idle:
             if not self._head_size:
                 self._expect(self._requests.limits.head_seconds)
@@ -169,7 +175,7 @@ class HttpSocket(RequestHandler):
     @contextlib.contextmanager
     def answering(self, exchange: Exchange) -> Any:
         self._expect(None)
-        self._exchange = exchange
+        self._exchange, self._ahead = exchange, 0
         try:
             yield
         finally:
