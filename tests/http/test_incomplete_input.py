@@ -195,3 +195,32 @@ def test_an_open_stream_does_not_keep_the_body_of_its_request(run: Run) -> None:
             assert tracemalloc.get_traced_memory()[0] < 2 * size
 
     run(scenario())
+
+
+def test_an_idle_websocket_does_not_keep_its_last_message(run: Run) -> None:
+    async def scenario() -> None:
+        size, count = 4_000_000, 6
+        taken: asyncio.Queue[int] = asyncio.Queue()
+
+        async def serve(transport: WebSocketTransport) -> None:
+            inbox = Inbox(transport)
+            while frames := await inbox.take():
+                taken.put_nowait(len(frames))
+                del frames
+
+        async with (
+            websocket_server(serve, options=ServerOptions(initialize_first=False)) as server,
+            AsyncExitStack() as open_sockets,
+        ):
+            message, links = written(b"x" * size), []
+            tracemalloc.start()
+            open_sockets.callback(tracemalloc.stop)
+            for _ in range(count):
+                links.append(await opened(server.port))
+                open_sockets.callback(links[-1][1].transport.abort)
+                links[-1][1].write(message)
+                await taken.get()
+            assert len(server.sockets) == count
+            assert tracemalloc.get_traced_memory()[0] < 2 * size
+
+    run(scenario())

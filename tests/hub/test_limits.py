@@ -10,9 +10,12 @@ from weakref import WeakSet
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
+from antiphon.connection.initialization import LARGEST
 from antiphon.hub.access.limits import REMEMBERED, HubLimits, Rate
+from antiphon.server.methods.sessions import PATHS
 from antiphon.stores import SQLiteStore
-from tests.agent.talk import Talk
+from antiphon.transports.websocket import connect_websocket
+from tests.agent.talk import INFO, Talk
 from tests.hub.doors import DEADLINE, doors, is_open, refused
 from tests.hub.operating import IDLE, open_sessions, until
 
@@ -286,3 +289,35 @@ async def test_requests_that_are_being_handled_count_and_their_end_makes_room(tm
         assert "result" in await first.answer_to(1)
         assert "result" in await other.answer_to(4)
         await second.call(5, "_example.com/wait", **big)
+
+
+@pytest.mark.parametrize("method", ["session/new", "session/fork", "session/resume"])
+async def test_folders_of_a_session_are_limited_because_every_list_has_them(
+    tmp_path: Path, method: str
+) -> None:
+    async with (
+        asyncio.timeout(DEADLINE),
+        doors(tmp_path) as door,
+        door.talk(door.token("bob", "controller")) as talk,
+    ):
+        known = {} if method == "session/new" else {"sessionId": await new(talk)}
+        long = {"cwd": "/", "additionalDirectories": ["/" + "x" * PATHS]}
+        for number, folders in enumerate(({"cwd": "/" + "x" * PATHS}, long)):
+            error = await refused(talk, number, method, mcpServers=[], **known, **folders)
+            assert error is not None
+            assert error["code"] == -32602
+            assert len(str(error)) < 1000
+
+
+async def test_initialize_is_limited_because_a_connection_keeps_it(tmp_path: Path) -> None:
+    async with asyncio.timeout(DEADLINE), doors(tmp_path) as door:
+        headers = {"Authorization": f"Bearer {door.token('eve', 'observer')}"}
+        talk = Talk(await connect_websocket(door.address, headers=headers))
+        try:
+            large = {"protocolVersion": 2, "info": INFO, "capabilities": {"_meta": {"a": "x" * LARGEST}}}
+            error = await refused(talk, "large", "initialize", **large)
+            assert error is not None
+            assert error["code"] == -32602
+            await talk.call("again", "initialize", protocolVersion=2, info=INFO, capabilities={})
+        finally:
+            await talk.transport.aclose()

@@ -169,11 +169,6 @@ class HttpTransport(BufferedTransport):
 
     # --- bounds ------------------------------------------------------------------------------------
 
-    @property
-    def waiting(self) -> int:
-        """Bytes that the client has not read."""
-        return self._router.waiting
-
     def _restart_deadline(self) -> None:
         """Start the time again: the client has read something, or has closed its last stream."""
         self._stop_deadline()
@@ -193,7 +188,7 @@ class HttpTransport(BufferedTransport):
     def _check_waiting(self) -> None:
         if self._end_reason or self._ending:
             return
-        waiting = self.waiting
+        waiting = self._router.waiting
         if waiting > self._bounds.most:
             self._end_soon(f"the client has not read over {self._bounds.most} bytes")
         elif waiting >= self._bounds.waiting and not self._full:

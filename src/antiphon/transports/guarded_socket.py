@@ -134,7 +134,8 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         self._socket = cast(asyncio.Transport, transport)
         self._sockets.add(self)
         self._socket.set_write_buffer_limits(high=self._bounds.mark, low=self._bounds.low)
-        self.peer = _address(self.get_extra_info("peername"))
+        name = self.get_extra_info("peername")
+        self.peer = str(name[0]) if isinstance(name, tuple) and name else ""
         if self._bounds.server:
             _end_when_unacknowledged(self.get_extra_info("socket"), self._bounds.stall)
             self._moved_at = self._taken_at = self._loop.time()
@@ -385,10 +386,6 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
     @property
     def _secured(self) -> bool:
         return self.get_extra_info("ssl_object") is not None
-
-
-def _address(name: Any) -> str:
-    return str(name[0]) if isinstance(name, tuple) and name else ""
 
 
 def _end_when_unacknowledged(handle: Any, seconds: float) -> None:

@@ -17,6 +17,9 @@ from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 from antiphon.server.subagents import delete_subagents
 
+PATHS = 64 * 1024
+"""Characters of the folders of a session. They are in every list of sessions."""
+
 
 async def new(request: Request) -> Any:
     wanted = request.upgraded(upward.new_session)
@@ -88,10 +91,12 @@ async def delete(request: Request) -> Any:
 
 
 def check_setup(
-    params: v2.NewSessionRequest | v2.ResumeSessionRequest | v2.ForkSessionRequest,
-    offer: Offer,
+    params: v2.NewSessionRequest | v2.ResumeSessionRequest | v2.ForkSessionRequest, offer: Offer
 ) -> None:
-    for path in (params.cwd, *params.additional_directories):
+    paths = (params.cwd, *params.additional_directories)
+    if sum(map(len, paths)) > PATHS:
+        raise InvalidParams(f"the folders of a session may have {PATHS} characters in all")
+    for path in paths:
         if not os.path.isabs(path):  # RPC-43: paths are absolute, and native to the machine of the agent
             raise InvalidParams(f"{path!r} is not an absolute path")
     offer.check_system_prompt(params.system_prompt)
