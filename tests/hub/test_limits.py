@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -13,6 +14,7 @@ from antiphon.agent import Agent, AgentTurn
 from antiphon.connection.initialization import LARGEST
 from antiphon.hub.access.limits import REMEMBERED, HubLimits, Rate
 from antiphon.server.methods.sessions import PATHS
+from antiphon.server.session_facts import TITLE_LIMIT
 from antiphon.stores import SQLiteStore
 from antiphon.transports.websocket import connect_websocket
 from tests.agent.talk import INFO, Talk
@@ -321,3 +323,23 @@ async def test_initialize_is_limited_because_a_connection_keeps_it(tmp_path: Pat
             await talk.call("again", "initialize", protocolVersion=2, info=INFO, capabilities={})
         finally:
             await talk.transport.aclose()
+
+
+async def test_the_title_of_an_agent_is_cut_because_every_list_has_it(tmp_path: Path) -> None:
+    agent = Agent("talker")
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        await turn.session.set_title("T" * 1_000_000)
+
+    async with (
+        asyncio.timeout(DEADLINE),
+        doors(tmp_path, agents={"talker": agent}) as door,
+        door.talk() as talk,
+    ):
+        session = await new(talk)
+        talk.prompt("p", session, "go")
+        await talk.update("state_update", state="idle")
+        [listed] = (await talk.call("list", "session/list"))["sessions"]
+        assert listed["title"] == "T" * TITLE_LIMIT
+        assert max(len(json.dumps(frame)) for frame in talk.seen) < 10_000
