@@ -13,7 +13,7 @@ import pytest
 from antiphon.agent import Agent, AgentTurn
 from antiphon.connection.initialization import LARGEST
 from antiphon.hub.access.limits import REMEMBERED, HubLimits, Rate
-from antiphon.server.methods.sessions import PATHS
+from antiphon.server.methods.sessions import PATHS, SETUP
 from antiphon.server.session_facts import TITLE_LIMIT
 from antiphon.stores import SQLiteStore
 from antiphon.transports.websocket import connect_websocket
@@ -294,18 +294,21 @@ async def test_requests_that_are_being_handled_count_and_their_end_makes_room(tm
 
 
 @pytest.mark.parametrize("method", ["session/new", "session/fork", "session/resume"])
-async def test_folders_of_a_session_are_limited_because_every_list_has_them(
-    tmp_path: Path, method: str
-) -> None:
+async def test_what_sets_up_a_session_is_limited_because_it_is_kept(tmp_path: Path, method: str) -> None:
     async with (
         asyncio.timeout(DEADLINE),
         doors(tmp_path) as door,
         door.talk(door.token("bob", "controller")) as talk,
     ):
         known = {} if method == "session/new" else {"sessionId": await new(talk)}
-        long = {"cwd": "/", "additionalDirectories": ["/" + "x" * PATHS]}
-        for number, folders in enumerate(({"cwd": "/" + "x" * PATHS}, long)):
-            error = await refused(talk, number, method, mcpServers=[], **known, **folders)
+        server = {"type": "stdio", "name": "a", "command": "/a", "env": [{"name": "A", "value": "x" * SETUP}]}
+        large: list[dict[str, Any]] = [
+            {"cwd": "/" + "x" * PATHS},
+            {"additionalDirectories": ["/" + "x" * PATHS]},
+            {"mcpServers": [server]},
+        ]
+        for number, params in enumerate(large):
+            error = await refused(talk, number, method, **{"cwd": "/", "mcpServers": [], **known, **params})
             assert error is not None
             assert error["code"] == -32602
             assert len(str(error)) < 1000
