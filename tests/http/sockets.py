@@ -47,17 +47,18 @@ class Handling:
     def refused(self, head: Head, status: int) -> None: ...
 
 
+async def inert(transport: Any) -> None:
+    await Inbox(transport).take()
+
+
 @asynccontextmanager
 async def handling(
     check: Check | None = None, *, port: int = 0, **options: Any
 ) -> AsyncIterator[tuple[Any, Handling]]:
-    async def serve(transport: Any) -> None:
-        await Inbox(transport).take()
-
     handler = Handling()
     paths = dict.fromkeys(("/", "/big", "/fail", "/stream"), handler)
     async with http_server(
-        serve, port=port, site=Site(routes=paths, check=check), options=ServerOptions(**options)
+        inert, port=port, site=Site(routes=paths, check=check), options=ServerOptions(**options)
     ) as server:
         yield server, handler
 

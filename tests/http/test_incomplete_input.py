@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tracemalloc
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
 from websockets.frames import Opcode
 
+from antiphon.remote.http_server import http_server
 from antiphon.remote.websocket_server import ServerOptions, websocket_server
 from antiphon.transports.base import Inbox
 from antiphon.transports.guarded_socket import SocketBounds
-from antiphon.transports.http.exchange import Head, Limits
+from antiphon.transports.http.exchange import Exchange, Head, Limits
+from antiphon.transports.http.routes import Site
 from antiphon.transports.websocket import WebSocketTransport, connect_websocket
 from tests.http.raw import Raw, read_head
 from tests.http.sockets import (
+    Handling,
     Run,
     flood,
     handling,
+    inert,
     opened,
     until,
     written,
@@ -137,5 +143,84 @@ def test_a_peer_that_goes_on_sending_after_the_close_does_not_keep_its_link(run:
                 await flooding
             assert "1000" in ended[0]
             assert "1002" in ended[1]
+
+    run(scenario())
+
+
+class Waiting(Handling):
+    """Takes the body of a request when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = asyncio.Event()
+        self.came: asyncio.Queue[Exchange] = asyncio.Queue()
+
+    async def answer(self, exchange: Exchange, body: bytes) -> None:
+        self.came.put_nowait(exchange)
+        await self.go.wait()
+        await super().answer(exchange, body)
+
+
+def test_bodies_that_wait_for_the_handler_are_bounded_for_each_token(run: Run) -> None:
+    async def scenario() -> None:
+        handler, limits = Waiting(), Limits(body=60_000, incomplete=100_000)
+        async with http_server(
+            inert, site=Site(routes={"/": handler}), options=ServerOptions(limits=limits)
+        ) as server:
+            raw = Raw(server.port)
+            asked = [asyncio.ensure_future(raw.ask("POST", b" " * 50_000, path="/")) for _ in range(2)]
+            for _ in asked:
+                await handler.came.get()
+            assert (await raw.ask("POST", b" " * 50_000, path="/")).status == 429
+            handler.go.set()
+            assert [answer.status for answer in await asyncio.gather(*asked)] == [200, 200]
+            assert (await raw.ask("POST", b" " * 50_000, path="/")).status == 200
+
+    run(scenario())
+
+
+def test_an_open_stream_does_not_keep_the_body_of_its_request(run: Run) -> None:
+    async def scenario() -> None:
+        size, count = 4_000_000, 6
+        async with handling() as (server, handler), AsyncExitStack() as open_sockets:
+            raw = Raw(server.port)
+            request = raw.request("GET", b" " * size, path="/stream")
+            tracemalloc.start()
+            open_sockets.callback(tracemalloc.stop)
+            for _ in range(count):
+                _, writer = await open_sockets.enter_async_context(raw.socket())
+                writer.write(request)
+                await handler.streams.get()
+            assert len(server.sockets) == count
+            assert tracemalloc.get_traced_memory()[0] < 2 * size
+
+    run(scenario())
+
+
+def test_an_idle_websocket_does_not_keep_its_last_message(run: Run) -> None:
+    async def scenario() -> None:
+        size, count = 4_000_000, 6
+        taken: asyncio.Queue[int] = asyncio.Queue()
+
+        async def serve(transport: WebSocketTransport) -> None:
+            inbox = Inbox(transport)
+            while frames := await inbox.take():
+                taken.put_nowait(len(frames))
+                del frames
+
+        async with (
+            websocket_server(serve, options=ServerOptions(initialize_first=False)) as server,
+            AsyncExitStack() as open_sockets,
+        ):
+            message, links = written(b"x" * size), []
+            tracemalloc.start()
+            open_sockets.callback(tracemalloc.stop)
+            for _ in range(count):
+                links.append(await opened(server.port))
+                open_sockets.callback(links[-1][1].transport.abort)
+                links[-1][1].write(message)
+                await taken.get()
+            assert len(server.sockets) == count
+            assert tracemalloc.get_traced_memory()[0] < 2 * size
 
     run(scenario())

@@ -109,7 +109,7 @@ async def test_who_does_not_wait_for_the_reader_cannot_fill_the_memory() -> None
         while not link.end_reason:
             asked += 1
             await raw.post({"id": asked, "method": "session/new", "params": NEW})
-            most = max(most, link.waiting)
+            most = max(most, link.router.waiting)
         assert "over 50000 bytes" in link.end_reason
         assert 5_000 < most < 51_000, "no answer of these is over 1000"
         assert (await raw.post({"id": 0, "method": "session/list", "params": {}})).status == 404

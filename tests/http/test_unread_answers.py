@@ -12,7 +12,7 @@ from antiphon.remote.websocket_server import ServerOptions, websocket_server
 from antiphon.transports.base import Inbox
 from antiphon.transports.guarded_socket import SocketBounds
 from antiphon.transports.websocket import WebSocketTransport, connect_websocket
-from tests.http.raw import Raw
+from tests.http.raw import Raw, read_head
 from tests.http.sockets import (
     Run,
     echo,
@@ -100,6 +100,29 @@ def test_requests_behind_a_stream_wait_outside(run: Run) -> None:
                 await asyncio.sleep(0)
             assert link.get_write_buffer_size() < 2 * SMALL.mark
             flooding.cancel()
+            writer.transport.abort()
+
+    run(scenario())
+
+
+def test_large_heads_behind_a_stream_wait_outside_and_are_answered_after_it(run: Run) -> None:
+    async def scenario() -> None:
+        async with handling() as (server, handler):
+            raw = Raw(server.port)
+            large = raw.request("GET", path="/", headers={f"X-{number}": "x" * 15_000 for number in range(4)})
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(raw.request("GET", path="/stream"))
+            stream = await handler.streams.get()
+            [link] = server.sockets
+            flooding = asyncio.ensure_future(flood(writer, large * 32))
+            await never_over(lambda: link._read_bytes, 1024 * 1024, 0.3)
+            flooding.cancel()
+            stream.end()
+            await reader.readuntil(b"\r\n0\r\n\r\n")
+            for _ in range(20):
+                status, headers = await read_head(reader)
+                assert status == 200
+                await reader.readexactly(int(headers["content-length"]))
             writer.transport.abort()
 
     run(scenario())

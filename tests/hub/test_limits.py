@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -10,9 +11,13 @@ from weakref import WeakSet
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
+from antiphon.connection.initialization import LARGEST
 from antiphon.hub.access.limits import REMEMBERED, HubLimits, Rate
+from antiphon.server.methods.sessions import PATHS, SETUP
+from antiphon.server.session_facts import TITLE_LIMIT
 from antiphon.stores import SQLiteStore
-from tests.agent.talk import Talk
+from antiphon.transports.websocket import connect_websocket
+from tests.agent.talk import INFO, Talk
 from tests.hub.doors import DEADLINE, doors, is_open, refused
 from tests.hub.operating import IDLE, open_sessions, until
 
@@ -286,3 +291,58 @@ async def test_requests_that_are_being_handled_count_and_their_end_makes_room(tm
         assert "result" in await first.answer_to(1)
         assert "result" in await other.answer_to(4)
         await second.call(5, "_example.com/wait", **big)
+
+
+@pytest.mark.parametrize("method", ["session/new", "session/fork", "session/resume"])
+async def test_what_sets_up_a_session_is_limited_because_it_is_kept(tmp_path: Path, method: str) -> None:
+    async with (
+        asyncio.timeout(DEADLINE),
+        doors(tmp_path) as door,
+        door.talk(door.token("bob", "controller")) as talk,
+    ):
+        known = {} if method == "session/new" else {"sessionId": await new(talk)}
+        server = {"type": "stdio", "name": "a", "command": "/a", "env": [{"name": "A", "value": "x" * SETUP}]}
+        large: list[dict[str, Any]] = [
+            {"cwd": "/" + "x" * PATHS},
+            {"additionalDirectories": ["/" + "x" * PATHS]},
+            {"mcpServers": [server]},
+        ]
+        for number, params in enumerate(large):
+            error = await refused(talk, number, method, **{"cwd": "/", "mcpServers": [], **known, **params})
+            assert error is not None
+            assert error["code"] == -32602
+            assert len(str(error)) < 1000
+
+
+async def test_initialize_is_limited_because_a_connection_keeps_it(tmp_path: Path) -> None:
+    async with asyncio.timeout(DEADLINE), doors(tmp_path) as door:
+        headers = {"Authorization": f"Bearer {door.token('eve', 'observer')}"}
+        talk = Talk(await connect_websocket(door.address, headers=headers))
+        try:
+            large = {"protocolVersion": 2, "info": INFO, "capabilities": {"_meta": {"a": "x" * LARGEST}}}
+            error = await refused(talk, "large", "initialize", **large)
+            assert error is not None
+            assert error["code"] == -32602
+            await talk.call("again", "initialize", protocolVersion=2, info=INFO, capabilities={})
+        finally:
+            await talk.transport.aclose()
+
+
+async def test_the_title_of_an_agent_is_cut_because_every_list_has_it(tmp_path: Path) -> None:
+    agent = Agent("talker")
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        await turn.session.set_title("T" * 1_000_000)
+
+    async with (
+        asyncio.timeout(DEADLINE),
+        doors(tmp_path, agents={"talker": agent}) as door,
+        door.talk() as talk,
+    ):
+        session = await new(talk)
+        talk.prompt("p", session, "go")
+        await talk.update("state_update", state="idle")
+        [listed] = (await talk.call("list", "session/list"))["sessions"]
+        assert listed["title"] == "T" * TITLE_LIMIT
+        assert max(len(json.dumps(frame)) for frame in talk.seen) < 10_000

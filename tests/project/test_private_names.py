@@ -44,7 +44,7 @@ ALLOWED = {
     "engine/test_fold.py": Allowed(1, TABLE),
     "fuzz/lines.py": Allowed(4, MEMORY),
     "http/test_socket_faults.py": Allowed(6, FAULT),
-    "http/test_unread_answers.py": Allowed(11, MEMORY),
+    "http/test_unread_answers.py": Allowed(12, MEMORY),
     "hub/test_audit.py": Allowed(2, MEMORY),
     "hub/test_large_prompts.py": Allowed(1, FIRST),
     "jsonrpc/test_sse.py": Allowed(1, MEMORY),

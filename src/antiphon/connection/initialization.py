@@ -18,6 +18,8 @@ from antiphon.schema.updates import UpdateReader
 from antiphon.schema.version import V2, Agreement, Offer, read_answer, read_offer
 
 INITIALIZE = "initialize"
+LARGEST = 256 * 1024
+"""Bytes of the params of `initialize`. A server keeps some of them for as long as the connection."""
 
 InitializeHandler = Callable[[Offer, Any], Awaitable[tuple[Agreement, Any]]]
 
@@ -47,9 +49,7 @@ class Initialization:
 
     def agreed(self) -> Codec:
         if self.codec is None:
-            raise LocalError(
-                "the connection is not initialized: call `initialize` before sending other frames"
-            )
+            raise LocalError("the connection is not initialized: call `initialize` before other methods")
         return self.codec
 
     def prepare_soon(self, *, updates: bool) -> None:
@@ -101,6 +101,8 @@ class Initialization:
         try:
             if self._on_initialize is None:
                 raise LocalError("on_initialize is None; the connection of an agent needs a handler")
+            if inbound.size > LARGEST:
+                raise InvalidParams(f"initialize may have {LARGEST} bytes of params, got {inbound.size}")
             selected = self.agreement.version if self.agreement else None
             offer = read_offer(_json(inbound.params), supported=self._supported, selected=selected)
             chosen = codec(offer.version)

@@ -148,14 +148,14 @@ class AcpEndpoint:
             exchange.reply(plain(404, f"Unknown {CONNECTION_ID}"))
             return
         if session is None and about.method is None:
-            session = connection.asked_in(about.id)  # the session of the request that it answers
+            session = connection.router.asked_in(about.id)  # the session of the request that it answers
         connection.receive(body, about, session)
         exchange.reply(Reply(202))  # HTTP-05
 
     def _misplaced(self, about: Outline, session: str | None, connection: HttpTransport) -> Reply | None:
         """Return the refusal of a frame that does not belong to the session of its header (HTTP-09)."""
         answers = about.method is None
-        belongs = connection.asked_in(about.id) if answers else about.session
+        belongs = connection.router.asked_in(about.id) if answers else about.session
         if session is None and not answers and (belongs is not None or about.method in IN_A_SESSION):
             return plain(400, f"Missing {SESSION_ID}")
         if session is not None and belongs is not None and session != belongs:

@@ -36,7 +36,7 @@ class HttpTransport(BufferedTransport):
         self._bounds = bounds
         self._on_end = on_end
         self._open = asyncio.Event()
-        self._router = StreamRouter(
+        self.router = StreamRouter(
             bounds,
             moved=self._stream_moved,
             ask=lambda request: self._delivery.put([request]),
@@ -64,7 +64,7 @@ class HttpTransport(BufferedTransport):
             async with asyncio.timeout(CLOSE_DEADLINE):
                 while not self._end_reason and any(
                     stream.waiting_size and (stream.receiver or session is None)
-                    for session, stream in self._router.streams.items()
+                    for session, stream in self.router.streams.items()
                 ):
                     self._moved.clear()
                     await self._moved.wait()
@@ -80,7 +80,7 @@ class HttpTransport(BufferedTransport):
         self._stop_deadline()
         if self._keeping is not None:
             self._keeping.cancel()
-        for stream in self._router.streams.values():
+        for stream in self.router.streams.values():
             stream.end()
         if self._initial is not None:
             self._initial[1].cancel()
@@ -98,7 +98,8 @@ class HttpTransport(BufferedTransport):
 
     async def room(self) -> None:
         """Wait until the connection accepts another frame, or has ended."""
-        await self._open.wait()
+        while not self._open.is_set():  # a frame that waited before this one may have closed it again
+            await self._open.wait()
 
     def initialize(self, frame: bytes, id: Any) -> asyncio.Future[bytes]:
         """Receive the first frame, and start the timers. Return the future of its response (HTTP-04)."""
@@ -110,14 +111,10 @@ class HttpTransport(BufferedTransport):
         return answered
 
     def receive(self, frame: bytes, about: Outline, session: str | None) -> None:
-        self._router.received(about, session)
+        self.router.received(about, session)
         if not self.reading:
             self._restart_deadline()
         self._delivery.put([frame])
-
-    def asked_in(self, id: Any) -> str | None:
-        """Return the session of a request to the client, by the id of the request (HTTP-09)."""
-        return self._router.asked_in(id)
 
     # --- sending -----------------------------------------------------------------------------------
 
@@ -129,7 +126,7 @@ class HttpTransport(BufferedTransport):
             about = outline(frame)
             if self._initial is not None and about.is_response and about.id == self._initial[0]:
                 self._initialized(frame)
-            elif (stream := self._router.route(frame, about)) is not None:
+            elif (stream := self.router.route(frame, about)) is not None:
                 touched[id(stream)] = stream
         for stream in touched.values():
             stream.flush()
@@ -138,7 +135,7 @@ class HttpTransport(BufferedTransport):
     def _initialized(self, frame: bytes) -> None:
         assert self._initial is not None
         answered, self._initial = self._initial[1], None
-        self._router.turn_complete = (agreed_version(frame) or 1) < 2
+        self.router.turn_complete = (agreed_version(frame) or 1) < 2
         if not answered.done():
             answered.set_result(frame)
 
@@ -147,7 +144,7 @@ class HttpTransport(BufferedTransport):
     def open_stream(self, session: str | None, exchange: Exchange, position: Position | None) -> bool:
         """Send a stream to a client. Return whether that is possible."""
         self._outbox.flush()  # all updates of an event are in the stream, or none
-        stream = self._router.ready(session, position)
+        stream = self.router.ready(session, position)
         if stream is None:
             return False
         exchange.on_gone = partial(self._left, stream, exchange)
@@ -162,16 +159,11 @@ class HttpTransport(BufferedTransport):
             self._count_readers()
 
     def _count_readers(self) -> None:
-        self.reading = sum(stream.receiver is not None for stream in self._router.streams.values())
+        self.reading = sum(stream.receiver is not None for stream in self.router.streams.values())
         if not self._end_reason and not self._full:
             self._stop_deadline() if self.reading else self._restart_deadline()
 
     # --- bounds ------------------------------------------------------------------------------------
-
-    @property
-    def waiting(self) -> int:
-        """Bytes that the client has not read."""
-        return self._router.waiting
 
     def _restart_deadline(self) -> None:
         """Start the time again: the client has read something, or has closed its last stream."""
@@ -192,7 +184,7 @@ class HttpTransport(BufferedTransport):
     def _check_waiting(self) -> None:
         if self._end_reason or self._ending:
             return
-        waiting = self.waiting
+        waiting = self.router.waiting
         if waiting > self._bounds.most:
             self._end_soon(f"the client has not read over {self._bounds.most} bytes")
         elif waiting >= self._bounds.waiting and not self._full:
@@ -205,6 +197,6 @@ class HttpTransport(BufferedTransport):
             self._count_readers()
 
     def _keep_alive(self) -> None:
-        for stream in self._router.streams.values():
+        for stream in self.router.streams.values():
             stream.keep_alive()
         self._keeping = self._loop.call_later(self._bounds.keep_alive, self._keep_alive)

@@ -29,10 +29,10 @@ from antiphon.remote.frames import ID_LENGTH, outline
 from antiphon.remote.stream_router import StreamBounds
 from antiphon.transports.base import Transport, group_without_wrapping
 from antiphon.transports.guarded_socket import SocketBounds
-from antiphon.transports.http.exchange import Exchange, Handler, Head, Limits, Reply, plain, wants_websocket
+from antiphon.transports.http.exchange import Exchange, Head, Limits, Reply, plain, wants_websocket
 from antiphon.transports.http.incomplete_input import IncompleteInput
 from antiphon.transports.http.listener import HttpListener, listening
-from antiphon.transports.http.socket import HttpRequests, HttpSocket
+from antiphon.transports.http.socket import HttpRequests, HttpSocket, ServerHandler
 from antiphon.transports.websocket import PING_DEADLINE, PING_INTERVAL, CloseWebSocket, WebSocketTransport
 
 logger = logging.getLogger("antiphon.transports")
@@ -271,7 +271,7 @@ async def websocket_server(
 
 @contextlib.asynccontextmanager
 async def listen(
-    handler: Handler,
+    handler: ServerHandler,
     serve: Serve,
     start: Start,
     address: tuple[str, int],

@@ -43,7 +43,7 @@ from antiphon.server.distant.session import AnySession, DistantSession
 from antiphon.server.distant.sessions import DistantSessions, Here
 from antiphon.server.ids import Wanted, new_id, session_id_of
 from antiphon.server.session import ServedSession
-from antiphon.server.session_facts import SessionStart, choose_title
+from antiphon.server.session_facts import SessionStart, chosen_title
 from antiphon.server.tasks import ServerTasks
 from antiphon.server.worker import Worker
 from antiphon.stores.base import RecordPatch, SessionRecord, Store
@@ -353,7 +353,8 @@ class SessionRegistry:
             await self.distant.perform(session, Rename(title=title), policy)
         else:
             async with self.borrow(session_id) as live:
-                await choose_title(live, title)
+                live.emit([chosen_title(title)])
+                await live.durable()
 
     @contextmanager
     def _block(self, session_id: str) -> Iterator[None]:

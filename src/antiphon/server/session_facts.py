@@ -13,23 +13,18 @@ from antiphon.engine.configuration import config_id, find_option
 from antiphon.engine.events import Updated
 from antiphon.engine.session import Session
 from antiphon.live.pending_notifications import MOST
-from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.version import META_KEY
 
 CHOSEN = {META_KEY: {"titleChosen": True}}
 """Marks a title that a client chose: the agent's own do not replace it (SESS-57)."""
+TITLE_LIMIT = 1000
+"""Characters of a title, which every list of sessions has."""
 
 
 def options_of(fold: Session) -> list[v2.SessionConfigOption]:
     """Return the current config options of a session."""
     return [] if fold.facts.config is None else list(fold.facts.config.latest.config_options)
-
-
-async def choose_title(live: LiveSession, title: str) -> None:
-    """Set the title that a client chose; it is in the store when this returns."""
-    live.emit([chosen_title(title)])
-    await live.durable()
 
 
 def chosen_title(title: str) -> Updated:

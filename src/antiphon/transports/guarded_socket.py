@@ -134,7 +134,8 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         self._socket = cast(asyncio.Transport, transport)
         self._sockets.add(self)
         self._socket.set_write_buffer_limits(high=self._bounds.mark, low=self._bounds.low)
-        self.peer = _address(self.get_extra_info("peername"))
+        name = self.get_extra_info("peername")
+        self.peer = str(name[0]) if isinstance(name, tuple) and name else ""
         if self._bounds.server:
             _end_when_unacknowledged(self.get_extra_info("socket"), self._bounds.stall)
             self._moved_at = self._taken_at = self._loop.time()
@@ -307,9 +308,6 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview[Any]]) -> None:
         self.write(b"".join(list_of_data))
 
-    def can_write_eof(self) -> bool:
-        return not self._secured
-
     def write_eof(self) -> None:
         self._eof_written = True
         try:
@@ -370,14 +368,8 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         self._paused = False
         self._go_on()
 
-    def is_reading(self) -> bool:
-        return not self._paused
-
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Ignored: `SocketBounds` has the limits."""
-
-    def get_write_buffer_limits(self) -> tuple[int, int]:
-        return self._bounds.low, self._bounds.mark
 
     def get_write_buffer_size(self) -> int:
         try:
@@ -394,10 +386,6 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
     @property
     def _secured(self) -> bool:
         return self.get_extra_info("ssl_object") is not None
-
-
-def _address(name: Any) -> str:
-    return str(name[0]) if isinstance(name, tuple) and name else ""
 
 
 def _end_when_unacknowledged(handle: Any, seconds: float) -> None:

@@ -272,6 +272,7 @@ class WebSocketTransport(BufferedTransport, asyncio.Protocol):
         for event in self._protocol.events_received():
             if isinstance(event, Frame):
                 self._take_frame(event, frames)
+                event.data = b""  # the core keeps the last frame until the next one comes
             elif self._protocol.handshake_exc is None:
                 self._open()
         self._send_protocol_data()

@@ -206,13 +206,10 @@ class Admission:
     def in_progress(self, grant: Grant, size: int) -> Iterator[None]:
         """Count a request with `size` bytes of params while the block handles it. Raises `RequestError` over
         the limit, but for a request that is alone."""
-        within = self._in_progress.change(grant.name, 0, size)
-        try:
-            if not within and self._in_progress.of(grant.name) > size:
+        with self._in_progress.counting(grant.name) as resize:
+            if not resize(size) and self._in_progress.of(grant.name) > size:
                 raise limited("bytes_in_progress", "Too many: bytes of requests that are being handled")
             yield
-        finally:
-            self._in_progress.change(grant.name, size, 0)
 
     def searching(self, grant: Grant) -> asyncio.Lock:
         """Return the lock under which the clients of a token search: one at a time, so that many searches of

@@ -25,5 +25,3 @@ class OwnPageAction:
 
     async def answer(self, exchange: Exchange, body: bytes) -> None:
         exchange.reply(await self._act(exchange.head, body))
-
-    def refused(self, head: Head, status: int) -> None: ...

@@ -77,8 +77,6 @@ class _File:
         else:
             exchange.reply(Reply(200, self._content, {"Content-Type": self._kind, **headers}))
 
-    def refused(self, head: Head, status: int) -> None: ...
-
 
 @lru_cache(maxsize=256)
 def _tag(content: bytes) -> str:

@@ -62,7 +62,7 @@ from antiphon.server.control.annotations import annotation_id
 from antiphon.server.offer import ALWAYS, CONTENT
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
-from antiphon.server.session_facts import SessionStart, is_title_chosen
+from antiphon.server.session_facts import TITLE_LIMIT, SessionStart, is_title_chosen
 
 logger = logging.getLogger("antiphon.hub")
 
@@ -420,6 +420,8 @@ class UpstreamWorker:
                 update, original = self._acceptance.shown(update, original)
             case v2.SessionInfoUpdate() if update.title is not UNSET and is_title_chosen(self.fold):
                 update, original = structs.replace(update, title=UNSET), None  # SESS-57
+            case v2.SessionInfoUpdate(title=str(title)) if len(title) > TITLE_LIMIT:
+                update, original = structs.replace(update, title=title[:TITLE_LIMIT]), None
         if original is None and meta is None:
             self.live.emit((Updated.of(update),))
         else:

@@ -15,11 +15,11 @@ from antiphon.schema.antiphon.hub import Fault, SessionInfoMeta
 from antiphon.schema.version import META_KEY
 from antiphon.server.registry import SessionRegistry, record_of
 from antiphon.server.request import Request
+from antiphon.server.session_facts import TITLE_LIMIT
 from antiphon.stores.base import LIST_LIMIT, RecordPatch, SessionRecord, Store
 
 ARCHIVED = "archived"
 """The key in the `meta` of a session's record that says so."""
-TITLE_LIMIT = 1000
 _FILTER = v2.SessionArchiveFilter
 
 

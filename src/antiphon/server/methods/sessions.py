@@ -12,22 +12,26 @@ from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.antiphon.sessions import CloseSessionMeta, ForkSessionMeta
 from antiphon.server.distant.elsewhere import open_elsewhere
 from antiphon.server.methods.entry import enter, join, read_cursor
-from antiphon.server.offer import Offer
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 from antiphon.server.subagents import delete_subagents
 
+SETUP = 1024 * 1024
+"""Bytes of the params that set up a session. The server keeps most of them while the session is open."""
+PATHS = 64 * 1024
+"""Characters of the folders of a session. They are in every list of sessions."""
+
 
 async def new(request: Request) -> Any:
     wanted = request.upgraded(upward.new_session)
-    check_setup(wanted, request.server.offer)
+    check_setup(request, wanted)
     session = await request.registry.begin(wanted, lambda: request.server.create(wanted, request.client))
     return enter(request, session, v2.NewSessionResponse)
 
 
 async def fork(request: Request) -> Any:
     wanted = request.upgraded(upward.fork_session)
-    check_setup(wanted, request.server.offer)
+    check_setup(request, wanted)
     at = read_meta(ForkSessionMeta, wanted.meta).message_id
     session = await request.registry.begin(wanted, lambda: request.server.fork(wanted, at, request.client))
     return enter(request, session, v2.ForkSessionResponse)
@@ -44,7 +48,7 @@ async def resume(request: Request) -> Any:
 async def _reopen(request: Request, params: v2.ResumeSessionRequest, *, loaded: bool) -> Any:
     client, registry = request.client, request.registry
     cursor = read_cursor(params, loaded=loaded)
-    check_setup(params, request.server.offer)
+    check_setup(request, params)
     history = params.replay_from is not None and cursor is None
     voice = registry.attachments.new_voice(client, params.session_id)
     session = await registry.open(params.session_id, voice=voice if history else None)
@@ -88,13 +92,17 @@ async def delete(request: Request) -> Any:
 
 
 def check_setup(
-    params: v2.NewSessionRequest | v2.ResumeSessionRequest | v2.ForkSessionRequest,
-    offer: Offer,
+    request: Request, params: v2.NewSessionRequest | v2.ResumeSessionRequest | v2.ForkSessionRequest
 ) -> None:
-    for path in (params.cwd, *params.additional_directories):
+    if request.inbound.size > SETUP:
+        raise InvalidParams(f"a session is set up with at most {SETUP} bytes, got {request.inbound.size}")
+    paths = (params.cwd, *params.additional_directories)
+    if sum(map(len, paths)) > PATHS:
+        raise InvalidParams(f"the folders of a session may have {PATHS} characters in all")
+    for path in paths:
         if not os.path.isabs(path):  # RPC-43: paths are absolute, and native to the machine of the agent
             raise InvalidParams(f"{path!r} is not an absolute path")
-    offer.check_system_prompt(params.system_prompt)
+    request.server.offer.check_system_prompt(params.system_prompt)
     names = [getattr(server, "name", None) for server in params.mcp_servers]
     for server in params.mcp_servers:
         if not isinstance(server, v2.McpServerStdio | v2.McpServerHttp | v2.McpServerAcp):

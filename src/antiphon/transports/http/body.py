@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Hashable
+from collections.abc import Callable
 
 from aiohttp.web_protocol import RequestPayloadError
 from aiohttp.web_request import BaseRequest
 
 from antiphon.jsonrpc.oversized import DiscardedFrame, OversizedFrame, failure_of
 from antiphon.transports.http.exchange import Reply, json, plain
-from antiphon.transports.http.incomplete_input import IncompleteInput
 
 SKIPPED = 4
 """Multiples of the bound that are read and discarded, so that the next request can follow."""
@@ -78,14 +77,14 @@ class BodyRefused(Exception):
 
 
 async def read_body(
-    request: BaseRequest, *, bound: int, most: int, seconds: float, who: Hashable, incomplete: IncompleteInput
+    request: BaseRequest, *, bound: int, most: int, seconds: float, resize: Callable[[int], bool]
 ) -> bytes:
     """Read the body of a request.
 
     `bound`: bytes of the largest body that is accepted.
     `most`: bytes that are read before the socket is closed.
     `seconds`: deadline of the body, or of the next part of a large one.
-    `incomplete`: counts the bytes that are kept for `who` meanwhile.
+    `resize`: counts the bytes that are kept, and returns whether they are within the bound of the token.
 
     Raises `BodyRefused`, and `ConnectionError` if the client closes the socket.
     """
@@ -97,13 +96,12 @@ async def read_body(
     if waits:
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0  # it is not part of the response
-    counted = 0
     try:
         async with asyncio.timeout(seconds) as patience:
             while data := await request.content.readany():
                 if body.take(data):
                     patience.reschedule(asyncio.get_running_loop().time() + seconds)
-                within, counted = incomplete.change(who, counted, body.kept), body.kept
+                within = resize(body.kept)
                 if body.size > most:
                     raise BodyRefused(body.refusal())
                 if not within:
@@ -112,8 +110,6 @@ async def read_body(
         raise BodyRefused(body.refusal() if body.over else plain(408)) from None
     except RequestPayloadError:
         raise BodyRefused(plain(400, "The body is not what its headers say.")) from None
-    finally:
-        incomplete.change(who, counted, 0)
     if body.over:
         raise BodyRefused(body.refusal(), complete=True)
     return body.whole()

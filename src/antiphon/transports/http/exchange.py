@@ -29,7 +29,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Bytes of a request line and its headers."""
     body: int = DEFAULT_BOUND
     incomplete: int = DEFAULT_INCOMPLETE
-    """Bytes of incomplete bodies and WebSocket messages of all clients with one token."""
+    """Bytes of bodies that no handler has taken yet, and of incomplete WebSocket messages, of one token."""
     head_seconds: float = 10.0
     """Seconds until a head is complete."""
     body_seconds: float = 30.0
@@ -125,13 +125,10 @@ class Exchange:
         """Pieces of the body that were written before the headers; `None` after that."""
 
     def reply(self, reply: Reply) -> None:
-        self._begin(reply)
+        self.begin(reply)
 
-    def begin(self, headers: Mapping[str, str]) -> None:
-        """Respond with status 200 and a body that follows."""
-        self._begin(headers)
-
-    def _begin(self, response: Reply | Mapping[str, str]) -> None:
+    def begin(self, response: Reply | Mapping[str, str]) -> None:
+        """Respond. Headers alone have status 200, and a body that follows."""
         if not self.begun.done():
             self.begun.set_result(response)
 
@@ -168,7 +165,7 @@ class Exchange:
         if not self.gone:
             self.gone = True
             self.on_gone()
-        self._begin(Reply(500))  # ends the wait for `begun`; no client reads it
+        self.begin(Reply(500))  # ends the wait for `begun`; no client reads it
         self.end()
 
 
@@ -177,9 +174,6 @@ class Handler(Protocol):
         """Return a response that needs only the head, before the body is read; `None` to continue."""
 
     async def answer(self, exchange: Exchange, body: bytes) -> None: ...
-
-    def refused(self, head: Head, status: int) -> None:
-        """Note that the server refused a request itself: it was malformed, too large or too slow."""
 
 
 def wants_websocket(head: Head) -> bool:

@@ -1,13 +1,14 @@
-"""IncompleteInput: bytes of requests and messages that are not complete yet, counted per token."""
+"""IncompleteInput: bytes of requests and messages that no handler has taken yet, counted per token."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 
 
 class IncompleteInput:
-    """Bounds the incomplete input that the server keeps for one token, over any number of sockets."""
+    """Bounds the input that the server keeps for one token, over any number of sockets."""
 
     def __init__(self, bound: int) -> None:
         self.bound = bound
@@ -21,6 +22,22 @@ class IncompleteInput:
         if self._sizes[who] <= 0:
             del self._sizes[who]
         return self._sizes[who] <= self.bound
+
+    @contextmanager
+    def counting(self, who: Hashable) -> Iterator[Callable[[int], bool]]:
+        """Count one input of `who` inside the block. Yield a function that sets its size, and returns whether
+        all of them are within the bound."""
+        before = 0
+
+        def resize(size: int) -> bool:
+            nonlocal before
+            changed, before = size - before, size
+            return self.change(who, 0, changed)
+
+        try:
+            yield resize
+        finally:
+            resize(0)
 
     def of(self, who: Hashable) -> int:
         """Return the bytes that are kept for `who` now."""

@@ -84,5 +84,3 @@ class Readable:
 
     async def answer(self, exchange: Exchange, body: bytes) -> None:
         exchange.reply(await self._read())
-
-    def refused(self, head: Head, status: int) -> None: ...

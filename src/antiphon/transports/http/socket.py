@@ -11,7 +11,7 @@ import contextlib
 import errno
 import resource
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from aiohttp.http import HttpVersion10, HttpVersion11
 from aiohttp.http_exceptions import LineTooLong
@@ -49,6 +49,11 @@ Upgrade = Callable[[Head, BaseRequest], Reply | None]
 """Opens the WebSocket that a request asks for, or returns the refusal."""
 
 
+class ServerHandler(Handler, Protocol):
+    def refused(self, head: Head, status: int) -> None:
+        """Note that the server refused a request itself: it was malformed, too large or too slow."""
+
+
 class HttpSocket(RequestHandler):
     def __init__(self, requests: HttpRequests) -> None:
         limits = requests.limits
@@ -70,6 +75,8 @@ class HttpSocket(RequestHandler):
         """Answered requests, of those that aiohttp has read."""
         self._head_size = 0
         """Bytes of an incomplete head; 0 if there is none."""
+        self._ahead = 0
+        """Bytes that came behind the request that is being answered."""
         self._timer: asyncio.TimerHandle | None = None
         self.peer = ""
         """The address at the other end of the socket."""
@@ -86,7 +93,11 @@ class HttpSocket(RequestHandler):
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        heads = self._request_count
+        heads, current = self._request_count, self._current_request
+        if current is not None and current.content.is_eof():
+            self._ahead += len(data)
+            if self._ahead > self._requests.limits.head and not self._buffer_paused:
+                self._pause_reading_for_buffer()  # aiohttp continues with the next request
         if data and self._idle:
             if not self._head_size:
                 self._expect(self._requests.limits.head_seconds)
@@ -164,7 +175,7 @@ class HttpSocket(RequestHandler):
     @contextlib.contextmanager
     def answering(self, exchange: Exchange) -> Any:
         self._expect(None)
-        self._exchange = exchange
+        self._exchange, self._ahead = exchange, 0
         try:
             yield
         finally:
@@ -203,7 +214,7 @@ class HttpRequests:
     """Answers the requests of all sockets of a server."""
 
     def __init__(
-        self, handler: Handler, limits: Limits, incomplete: IncompleteInput, upgrade: Upgrade
+        self, handler: ServerHandler, limits: Limits, incomplete: IncompleteInput, upgrade: Upgrade
     ) -> None:
         self._handler = handler
         self.limits = limits
@@ -252,11 +263,11 @@ class HttpRequests:
             if wants_websocket(head):
                 return self._open_websocket(head, request)
             try:
-                body = await self._body(head, request)
+                await self._hand_over(exchange, request)
             except BodyRefused as refused:
                 self._handler.refused(head, refused.reply.status)
                 return self._respond(head, refused.reply, close=not refused.complete)
-            return await self._answer(exchange, request, body)
+            return await self._answer(exchange, request)
 
     def _check_head(self, request: BaseRequest) -> Reply | None:
         """Return the refusal of a head that no handler may see, else `None`."""
@@ -281,27 +292,24 @@ class HttpRequests:
         self.counts.add(head.method, 101)
         return Response()  # aiohttp does not write it: it has no socket any more
 
-    async def _body(self, head: Head, request: BaseRequest) -> bytes:
-        if not request.can_read_body:
-            return b""
+    async def _hand_over(self, exchange: Exchange, request: BaseRequest) -> None:
+        """Read the body, count it until the handler is done with it, and keep it no longer than that."""
+        head, body = exchange.head, b""
         bound = self.limits.body_of(head)
-        return await read_body(
-            request,
-            bound=bound,
-            most=bound * (SKIPPED if head.most is None else 1),
-            seconds=self.limits.body_seconds,
-            who=head.who,
-            incomplete=self._incomplete,
-        )
+        most = bound * (SKIPPED if head.most is None else 1)
+        with self._incomplete.counting(head.who) as resize:
+            if request.can_read_body:
+                seconds = self.limits.body_seconds
+                body = await read_body(request, bound=bound, most=most, seconds=seconds, resize=resize)
+            try:
+                await self._handler.answer(exchange, body)
+            except Exception as error:
+                self.faults.note(error, f"{head.method} {head.path}: handler failed")
+                exchange.abort()
+                raise ConnectionError(f"the handler of {head.method} {head.path} failed") from error
 
-    async def _answer(self, exchange: Exchange, request: BaseRequest, body: bytes) -> StreamResponse:
+    async def _answer(self, exchange: Exchange, request: BaseRequest) -> StreamResponse:
         head = exchange.head
-        try:
-            await self._handler.answer(exchange, body)
-        except Exception as error:
-            self.faults.note(error, f"{head.method} {head.path}: handler failed")
-            exchange.abort()
-            raise ConnectionError(f"the handler of {head.method} {head.path} failed") from error
         begun = await exchange.begun
         if isinstance(begun, Reply):
             return self._respond(head, begun)
