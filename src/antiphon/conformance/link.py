@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -17,12 +17,13 @@ from antiphon.transports.base import Transport
 BARRIER = "_antiphon.judge/barrier"
 """A method that nobody implements. Every peer answers it (EXT-01), after what it sent before."""
 METHOD_NOT_FOUND = -32601
+RESOURCE_NOT_FOUND = -32002
 STARTING = 3
 """How many times as long the judge waits for the first frame: the peer may have to start."""
 CATCH_UP = 50
 """Rounds of the event loop after a timeout, before a frame counts as missing."""
 
-Answer = Callable[["Link", RecordedFrame], None]
+Answer = Callable[["Link", RecordedFrame], object]
 Condition = Callable[[RecordedFrame], bool]
 
 
@@ -37,6 +38,15 @@ class Refused(NotSeen):
         message = response.get("error", "message")
         super().__init__(f"`{request.method}` was refused with {response.error_code}: {message}")
         self.response = response
+
+
+async def why_unseen(work: Awaitable[object]) -> str:
+    """Wait for something. Return the reason if it did not happen, and otherwise an empty text."""
+    try:
+        await work
+    except NotSeen as unseen:
+        return str(unseen)
+    return ""
 
 
 @runtime_checkable
@@ -101,6 +111,12 @@ class Link:
 
     def refuse(self, request: RecordedFrame, code: int, message: str) -> RecordedFrame:
         return self.send({"id": request.id, "error": {"code": code, "message": message}})
+
+    def refuse_session(self, request: RecordedFrame) -> RecordedFrame:
+        """Answer that there is no such session."""
+        data = {"sessionId": request.session_id}
+        error = {"code": RESOURCE_NOT_FOUND, "message": "Unknown session", "data": data}
+        return self.send({"id": request.id, "error": error})
 
     def on_request(self, method: str, answer: Answer | None) -> None:
         """Answer later requests of a method; `None` leaves them open, for the scenario to answer."""

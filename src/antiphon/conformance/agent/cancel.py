@@ -129,8 +129,7 @@ async def is_complete(
 @scenarios.add(*CANCELLED, versions=(1,))
 async def during_a_message(case: AgentCase) -> None:
     """A turn that is cancelled while it streams a message ends as cancelled."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt = await long_turn(case, agent, session)
     await check_cancelled(case, agent, prompt, agent.cancel(session))
 
@@ -138,8 +137,7 @@ async def during_a_message(case: AgentCase) -> None:
 @scenarios.add(*CANCELLED, versions=(1,))
 async def before_the_first_update(case: AgentCase) -> None:
     """A turn that is cancelled at once ends as cancelled."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt = await long_turn(case, agent, session)
     agent.cancel(session)
     await agent.link.response(prompt)
@@ -150,8 +148,7 @@ async def before_the_first_update(case: AgentCase) -> None:
 @scenarios.add(*CANCELLED, "PROMPT-V1-06", versions=(1,))
 async def twice_and_after_the_end(case: AgentCase) -> None:
     """A second cancel changes nothing, and one after the end does not touch the next prompt."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt = await long_turn(case, agent, session)
     agent.cancel(session)
     await check_cancelled(case, agent, prompt, agent.cancel(session))
@@ -168,8 +165,7 @@ async def twice_and_after_the_end(case: AgentCase) -> None:
 @scenarios.add(*CANCELLED, versions=(1,))
 async def during_a_tool_call(case: AgentCase) -> None:
     """A turn that is cancelled while a tool runs ends as cancelled."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt = agent.prompt(session, case.prompts.slow_tool)
 
     def is_call(frame: RecordedFrame) -> bool:
@@ -186,8 +182,7 @@ async def during_a_tool_call(case: AgentCase) -> None:
 @scenarios.add(*CANCELLED, versions=(1,))
 async def during_a_permission_request(case: AgentCase) -> None:
     """A turn that is cancelled while it waits for permission ends as cancelled."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     agent.link.on_request(PERMISSION, None)
     prompt = agent.prompt(session, case.prompts.permission)
     await under_way(agent, prompt, partial(is_question, session), "a permission request", option="permission")

@@ -76,6 +76,11 @@ class AgentCase:
             raise NotSeen(f"the agent did not agree on version {asked}")
         return Conversation(link, result, cwd=self.cwd)
 
+    async def open_session(self) -> tuple[Conversation, str]:
+        """Return an initialized connection and the id of a new session on it. Raises `NotSeen`."""
+        agent = await self.open()
+        return agent, await agent.new_session()
+
     async def answered(self, requirement: str, link: Link, request: RecordedFrame) -> RecordedFrame:
         """Return the response to a request. A missing one breaks the requirement and raises `NotSeen`."""
         try:

@@ -261,8 +261,7 @@ def shown_modes(updates: list[RecordedFrame], option: Any) -> Iterator[tuple[Rec
 @scenarios.add("CONF-V2-06", versions=(2,))
 async def v2_has_no_modes(case: AgentCase) -> None:
     """The method `session/set_mode` does not exist in v2."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     request = agent.link.request("session/set_mode", {"sessionId": session, "modeId": UNKNOWN})
     response = await agent.link.response(request)
     case.decide.check(

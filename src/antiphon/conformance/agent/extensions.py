@@ -8,8 +8,7 @@ from msgspec import UNSET
 
 from antiphon.conformance.agent.case import AgentCase
 from antiphon.conformance.agent.conversation import initialize_params, text
-from antiphon.conformance.link import BARRIER, METHOD_NOT_FOUND, Link, NotSeen
-from antiphon.conformance.recording import RecordedFrame
+from antiphon.conformance.link import BARRIER, METHOD_NOT_FOUND, NotSeen, why_unseen
 from antiphon.conformance.scenario import Collection
 
 scenarios = Collection("extensions", shares=True)
@@ -40,12 +39,7 @@ async def custom_notifications_are_ignored(case: AgentCase) -> None:
     """Unknown custom notifications change nothing."""
     agent = await case.open()
     sent = [agent.link.notify("_antiphon.judge/unknown", params) for params in ({}, {"a": [1]})]
-    try:
-        await agent.link.barrier()
-        await agent.new_session()
-        reason = ""
-    except NotSeen as unseen:
-        reason = str(unseen)
+    reason = await why_unseen(agent.link.barrier()) or await why_unseen(agent.new_session())
     case.decide.need("login" not in reason, reason)
     case.decide.check(
         "EXT-02", not reason, f"expected custom notifications to be ignored; {reason}",
@@ -100,8 +94,7 @@ async def _converse(case: AgentCase, requirement: str, extra: dict[str, Any], ex
 @scenarios.add("EXT-08", versions=(2,))
 async def known_tags_with_bad_payloads_are_errors(case: AgentCase) -> None:
     """A text block without text is refused, not read as an unknown block."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     params = {"sessionId": session, "prompt": [{"type": "text", "text": 7}]}
     request = agent.link.request("session/prompt", params)
     response = await agent.link.response(request)
@@ -114,8 +107,7 @@ async def known_tags_with_bad_payloads_are_errors(case: AgentCase) -> None:
 @scenarios.add("CONT-01")
 async def ordinary_work(case: AgentCase) -> None:
     """Prompts with text and links are accepted. The rest of the traffic is for the rules."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     link = {"type": "resource_link", "uri": "file:///tmp/README.md", "name": "README.md"}
     params = {"sessionId": session, "prompt": [text(case.prompts.plain), link]}
     request = agent.link.request("session/prompt", params)
@@ -141,9 +133,7 @@ async def _work_for_an_able_client(case: AgentCase) -> None:
     if case.version == 1:
         offered["session"] = {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}}
     agent = await case.open(**offered)
-    agent.link.on_request("elicitation/create", _decline)
+    agent.link.on_request(
+        "elicitation/create", lambda link, request: link.answer(request, {"action": "decline"})
+    )
     await agent.run_turn(await agent.new_session(), case.prompts.plain)
-
-
-def _decline(link: Link, asked: RecordedFrame) -> None:
-    link.answer(asked, {"action": "decline"})

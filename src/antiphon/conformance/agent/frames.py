@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from antiphon.conformance.agent.case import AgentCase
 from antiphon.conformance.agent.conversation import Conversation
-from antiphon.conformance.link import BARRIER, NotSeen
+from antiphon.conformance.link import BARRIER, NotSeen, why_unseen
 from antiphon.conformance.recording import RecordedFrame, Role
 from antiphon.conformance.scenario import Collection
 
@@ -75,14 +75,9 @@ async def blank_lines_are_ignored(case: AgentCase) -> None:
     sent = record(agent, last)
     agent.link.send_bytes(last)
     await agent.link.end_input()
-    try:
-        await agent.link.response(sent)
-        answered = True
-    except NotSeen:
-        answered = False
-    case.decide.check(
-        "TRANS-07", answered, "expected a response to a last line without a newline at the end of input", sent
-    )
+    reason = await why_unseen(agent.link.response(sent))
+    expected = "expected a response to a last line without a newline at the end of input"
+    case.decide.check("TRANS-07", not reason, expected, sent)
 
 
 @scenarios.add("TRANS-06")
@@ -95,10 +90,6 @@ async def the_agent_exits_at_the_end_of_input(case: AgentCase) -> None:
     last = await agent.link.barrier()
     record(agent, b"")  # some read the end of input as a blank line
     await agent.link.end_input()
-    try:
-        await agent.link.end()
-        reason = ""
-    except NotSeen as unseen:
-        reason = str(unseen)
+    reason = await why_unseen(agent.link.end())
     expected = f"expected the agent to exit at the end of input; {reason}"
     case.decide.check("TRANS-06", not reason, expected, last)

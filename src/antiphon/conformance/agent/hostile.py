@@ -15,7 +15,7 @@ from antiphon.conformance.agent.conversation import (
     stop_reason,
     text,
 )
-from antiphon.conformance.link import BARRIER, METHOD_NOT_FOUND, Link, NotSeen, Refused
+from antiphon.conformance.link import BARRIER, METHOD_NOT_FOUND, Link, NotSeen, Refused, why_unseen
 from antiphon.conformance.recording import RecordedFrame, same_id
 from antiphon.conformance.scenario import Collection
 
@@ -201,11 +201,7 @@ async def erroneous_requests_are_refused(case: AgentCase) -> None:
         agent.link.send({"id": "no-params", "method": "session/prompt"}),
         agent.link.send({"id": "list-params", "method": "session/new", "params": []}),
     ]
-    try:
-        await agent.new_session()
-        reason = ""
-    except NotSeen as unseen:
-        reason = str(unseen)
+    reason = await why_unseen(agent.new_session())
     case.decide.need("login" not in reason, reason)
     case.decide.check(
         "RPC-20", not reason, f"expected `session/new` to work after erroneous requests; {reason}",

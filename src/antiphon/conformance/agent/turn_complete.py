@@ -70,8 +70,7 @@ async def sent_on_demand(case: AgentCase) -> None:
 @scenarios.add("TC-10", versions=(1,), shares=True)
 async def not_sent_unasked(case: AgentCase) -> None:
     """A client that does not ask for `turn_complete` does not get it."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     await agent.run_turn(session, case.prompts.plain)
     await agent.link.barrier()
     frames = completions(agent)

@@ -37,8 +37,7 @@ def responses(link: Link, request: RecordedFrame) -> list[RecordedFrame]:
 @scenarios.add("PROMPT-V1-02", "PROMPT-V1-03", "PROMPT-V1-06", "PROMPT-V1-22", versions=(1,))
 async def a_turn_ends_with_its_response(case: AgentCase) -> None:
     """All updates of a v1 turn come before the one response to its prompt."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt = agent.prompt(session, case.prompts.plain)
     end = await case.answered("PROMPT-V1-02", agent.link, prompt)
     case.decide.need(end.error is UNSET, "the prompt was answered with an error")
@@ -67,8 +66,7 @@ async def a_turn_ends_with_its_response(case: AgentCase) -> None:
 @scenarios.add("PROMPT-V1-18", versions=(1,))
 async def failures_are_errors_of_the_prompt(case: AgentCase) -> None:
     """A prompt that cannot be run is answered with an error."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     content = [{"type": "text", "text": case.prompts.plain}]
     faults: dict[str, dict[str, Any]] = {
         "of an unknown session": {"sessionId": NO_SUCH_SESSION, "prompt": content},
@@ -90,8 +88,7 @@ async def failures_are_errors_of_the_prompt(case: AgentCase) -> None:
 @scenarios.add("PROMPT-V1-09", versions=(1,))
 async def tool_calls_are_reported_from_beginning_to_end(case: AgentCase) -> None:
     """A tool call is reported before it ends, and has a final status when the turn ends."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt, end = await agent.run_turn(session, case.prompts.tool)
     case.decide.need(end.error is UNSET, "the prompt was answered with an error")
     reports: dict[Any, list[RecordedFrame]] = {}

@@ -9,7 +9,7 @@ from antiphon.conformance.client.played_agent import Manner, PlayedAgent
 from antiphon.conformance.client.run import ClientRun
 from antiphon.conformance.client.socket_transport import SocketTransport
 from antiphon.conformance.link import STARTING, Answer, Link, NotSeen
-from antiphon.conformance.recording import Role
+from antiphon.conformance.recording import RecordedFrame, Role
 from antiphon.conformance.scenario import Decisions
 
 
@@ -43,6 +43,17 @@ class ClientCase:
         )
         await agent.initialize()
         return agent
+
+    async def open_prompt(self) -> tuple[PlayedAgent, RecordedFrame]:
+        """Start the client and wait for its prompt. Raises `NotSeen`."""
+        agent = await self.open()
+        return agent, await agent.prompt()
+
+    async def begin_turn(self) -> tuple[PlayedAgent, RecordedFrame]:
+        """Start the client, wait for its prompt and begin the turn. Raises `NotSeen`."""
+        agent, prompt = await self.open_prompt()
+        agent.accept(prompt)
+        return agent, prompt
 
     async def aclose(self) -> None:
         for link in self.links:

@@ -32,9 +32,7 @@ def _create(agent: PlayedAgent, mode: str, **field: Any) -> RecordedFrame:
 @scenarios.add("ELIC-03", "ELIC-07", "ELIC-12", "ELIC-19")
 async def forms_and_visits(case: ClientCase) -> None:
     """A client answers the modes that it advertises, and refuses the others."""
-    agent = await case.open()
-    prompt = await agent.prompt()
-    agent.accept(prompt)
+    agent, prompt = await case.begin_turn()
     advertised = agent.client_capabilities.get("elicitation")
     modes = [mode for mode in MODES if isinstance(advertised, dict) and advertised.get(mode) is not None]
     if not modes:
@@ -52,8 +50,7 @@ async def forms_and_visits(case: ClientCase) -> None:
         "expected the client to ignore the completion of an elicitation that it does not know", complete,
     )  # fmt: skip
     await _answers(case, agent, modes[0])
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
 
 
 async def _refuses_others(case: ClientCase, agent: PlayedAgent, modes: list[str]) -> None:

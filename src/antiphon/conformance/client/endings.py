@@ -22,18 +22,14 @@ async def agent_dies_at_its_start(case: ClientCase) -> None:
 @scenarios.add("RPC-36")
 async def agent_dies_in_a_turn(case: ClientCase) -> None:
     """The agent dies between two chunks of a turn."""
-    agent = await case.open()
-    prompt = await agent.prompt()
-    agent.accept(prompt)
+    agent, prompt = await case.begin_turn()
     await _is_noticed(case, agent, prompt, agent.say("and then"))
 
 
 @scenarios.add("RPC-36")
 async def agent_dies_in_a_line(case: ClientCase) -> None:
     """The agent dies in the middle of a line."""
-    agent = await case.open()
-    prompt = await agent.prompt()
-    agent.accept(prompt)
+    agent, prompt = await case.begin_turn()
     chunk = agent.say("and then")
     agent.link.send_bytes(chunk.raw[: len(chunk.raw) // 2])
     await _is_noticed(case, agent, prompt, chunk)
@@ -52,9 +48,7 @@ async def _is_noticed(case: ClientCase, agent: PlayedAgent, *frames: RecordedFra
 @scenarios.add("TRANS-07")
 async def last_line_without_its_newline(case: ClientCase) -> None:
     """The last line before the end counts, also without a newline."""
-    agent = await case.open()
-    prompt = await agent.prompt()
-    agent.accept(prompt)
+    agent, prompt = await case.begin_turn()
     if case.version == 2:
         params = {"sessionId": prompt.session_id, "update": state("idle", stopReason="end_turn")}
         end = {"jsonrpc": "2.0", "method": "session/update", "params": params}

@@ -29,8 +29,7 @@ async def read_text_file(case: ClientCase) -> None:
     prompt = await agent.prompt()
     with _folder(agent) as folder:
         await _reads(case, agent, Path(folder))
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
 
 
 async def _reads(case: ClientCase, agent: PlayedAgent, folder: Path) -> None:
@@ -73,8 +72,7 @@ async def write_text_file(case: ClientCase) -> None:
         "FS-03", written == "".join(LINES) and (answer.result is None or isinstance(answer.result, dict)),
         f"expected the client to create the file with the given content, found {written!r}", request, answer,
     )  # fmt: skip
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
 
 
 async def _offers(case: ClientCase, agent: PlayedAgent, marker: str, *requirements: str) -> bool:

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from antiphon.conformance.client.case import ClientCase
 from antiphon.conformance.client.played_agent import say
 from antiphon.conformance.client.printed import Words, printed_words
-from antiphon.conformance.link import BARRIER, METHOD_NOT_FOUND, Link, NotSeen
+from antiphon.conformance.link import BARRIER, METHOD_NOT_FOUND, Link, NotSeen, why_unseen
 from antiphon.conformance.recording import RecordedFrame
 from antiphon.conformance.scenario import Collection
 
@@ -36,8 +36,7 @@ async def goes_on_in_silence(link: Link, sent: RecordedFrame) -> bool:
 @scenarios.add("EXT-01", "RPC-18", "RPC-05")
 async def requests(case: ClientCase) -> None:
     """Each request is answered under its own id, also if nobody knows its method."""
-    agent = await case.open()
-    prompt = await agent.prompt()
+    agent, prompt = await case.open_prompt()
     link = agent.link
     custom = link.request("_antiphon.judge/unknown", {})
     answer = await _answer(case, link, "EXT-01", custom)
@@ -60,15 +59,13 @@ async def requests(case: ClientCase) -> None:
             f"expected a response with the same id {id!r}, of the same JSON type", request,
         )  # fmt: skip
     agent.accept(prompt)
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
 
 
 @scenarios.add("RPC-07")
 async def same_id_in_both_directions(case: ClientCase) -> None:
     """A request of the agent may have the id of the client's open prompt."""
-    agent = await case.open()
-    prompt = await agent.prompt()
+    agent, prompt = await case.open_prompt()
     await agent.link.barrier()
     request = agent.link.send({"id": prompt.id, "method": BARRIER, "params": {}})
     expected = "expected the client to keep its own request apart from one of the agent with the same id"
@@ -94,19 +91,13 @@ async def _answer(case: ClientCase, link: Link, requirement: str, request: Recor
 
 
 async def _is_answered(link: Link, request: RecordedFrame) -> bool:
-    try:
-        await link.response(request)
-    except NotSeen:
-        return False
-    return True
+    return not await why_unseen(link.response(request))
 
 
 @scenarios.add("RPC-19", "EXT-02", "RPC-12")
 async def frames_that_get_no_answer(case: ClientCase) -> None:
     """Unknown notifications and unmatched responses are ignored."""
-    agent = await case.open()
-    prompt = await agent.prompt()
-    agent.accept(prompt)
+    agent, prompt = await case.begin_turn()
     await agent.link.barrier()
     for requirement, what, frame in (
         ("RPC-19", "ignore an unknown notification", {"method": "antiphon_judge/undefined", "params": {}}),
@@ -117,16 +108,13 @@ async def frames_that_get_no_answer(case: ClientCase) -> None:
         ignored = await goes_on_in_silence(agent.link, sent)
         case.decide.check(requirement, ignored, f"expected the client to {what}", sent)
         case.decide.need(not agent.link.ended, f"the client did not survive the check of {requirement}")
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
 
 
 @scenarios.add("RPC-10", "RPC-11", "RPC-14", "RPC-04", "RPC-20")
 async def malformed_input(case: ClientCase) -> None:
     """Malformed input is answered with an error, and the connection goes on."""
-    agent = await case.open()
-    prompt = await agent.prompt()
-    agent.accept(prompt)
+    agent, prompt = await case.begin_turn()
     link = agent.link
     await link.barrier()
     await _errs(case, link, "RPC-10", b"the judge logs this line to stdout", PARSE_ERROR)
@@ -142,8 +130,7 @@ async def malformed_input(case: ClientCase) -> None:
         "RPC-20", usable and answer.error is not UNSET,
         "expected an error for malformed params, and a connection that stays usable", wrong, answer,
     )  # fmt: skip
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
 
 
 async def _errs(case: ClientCase, link: Link, requirement: str, line: bytes, code: int) -> None:
@@ -168,9 +155,7 @@ async def _errs(case: ClientCase, link: Link, requirement: str, line: bytes, cod
 @scenarios.add("TRANS-07", "RPC-38")
 async def odd_lines(case: ClientCase) -> None:
     """Blank lines are ignored, and a line of a megabyte is taken."""
-    agent = await case.open()
-    prompt = await agent.prompt()
-    agent.accept(prompt)
+    agent, prompt = await case.begin_turn()
     await agent.link.barrier()
     words = Words()
     agent.link.send_bytes(b"\n\r\n\n")

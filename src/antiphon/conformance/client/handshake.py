@@ -52,8 +52,7 @@ async def initialize_session_prompt(case: ClientCase) -> None:
         f"got the session {session!r} and the prompt {blocks!r}", new, prompt,
     )  # fmt: skip
     agent.accept(prompt)
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
 
 
 @scenarios.add("INIT-06")
@@ -85,9 +84,7 @@ async def unusual_capabilities(case: ClientCase) -> None:
         _answer_to_initialize(agent),
     )  # fmt: skip
     if prompt is not None:
-        agent.accept(prompt)
-        agent.finish(prompt)
-        await agent.ended()
+        await _finish_if_prompted(agent)
 
 
 @scenarios.add("AUTH-06", "AUTH-07", "AUTH-08")
@@ -109,7 +106,7 @@ async def login_with_an_offered_method(case: ClientCase) -> None:
         if logged_in:
             link.answer(request, {"sessionId": SESSION})
         else:
-            link.refuse(request, AUTH_REQUIRED, "Authentication required")
+            _require_login(link, request)
 
     agent = await case.open(
         {"initialize": constant(result), "session/new": new_session, **dict.fromkeys(LOGINS, log_in)}
@@ -133,11 +130,7 @@ async def login_with_an_offered_method(case: ClientCase) -> None:
 @scenarios.add("AUTH-10", versions=(2,))
 async def no_login_is_offered(case: ClientCase) -> None:
     """A client does not log in if the agent offers no method, even if a session is refused."""
-
-    def refuse(link: Link, request: RecordedFrame) -> None:
-        link.refuse(request, AUTH_REQUIRED, "Authentication required")
-
-    agent = await case.open({"session/new": refuse})
+    agent = await case.open({"session/new": _require_login})
     new = await agent.asked("session/new")
     login = await _next_request(agent, *LOGINS)
     case.decide.need(
@@ -176,8 +169,11 @@ async def _next_request(agent: PlayedAgent, *methods: str) -> RecordedFrame | No
 async def _finish_if_prompted(agent: PlayedAgent) -> None:
     prompt = await agent.prompt()
     agent.accept(prompt)
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
+
+
+def _require_login(link: Link, request: RecordedFrame) -> None:
+    link.refuse(request, AUTH_REQUIRED, "Authentication required")
 
 
 def _answer_to_initialize(agent: PlayedAgent) -> RecordedFrame:

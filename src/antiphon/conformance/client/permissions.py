@@ -47,9 +47,7 @@ async def _answer_of_a_person(agent: PlayedAgent, request: RecordedFrame) -> Rec
 @scenarios.add("PERM-V1-02", versions=(1,))
 async def answer_is_an_offered_option(case: ClientCase) -> None:
     """A permission request is answered with one of its options, or as cancelled."""
-    agent = await case.open()
-    prompt = await agent.prompt()
-    agent.accept(prompt)
+    agent, prompt = await case.begin_turn()
     request = _ask(agent)
     answer = await _answer_of_a_person(agent, request)
     case.decide.need(answer.error is UNSET, "the client refused the permission request")
@@ -61,16 +59,13 @@ async def answer_is_an_offered_option(case: ClientCase) -> None:
         f"expected the outcome `cancelled`, or `selected` with one of {', '.join(offered)}, "
         f"got {outcome!r} with {option!r}", request, answer,
     )  # fmt: skip
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
 
 
 @scenarios.add("PERM-V2-05", versions=(2,))
 async def unknown_subject(case: ClientCase) -> None:
     """A permission request about something unknown is asked generically, or declined."""
-    agent = await case.open()
-    prompt = await agent.prompt()
-    agent.accept(prompt)
+    agent, prompt = await case.begin_turn()
     request = _ask(agent, subject={"type": "_judge", "payload": [1]})
     answer = await _answer_of_a_person(agent, request)
     case.decide.check(
@@ -78,16 +73,13 @@ async def unknown_subject(case: ClientCase) -> None:
         f"expected an outcome for a request with an unknown subject, got the error {answer.error_code}",
         request, answer,
     )  # fmt: skip
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
 
 
 @scenarios.add("PERM-V2-09", versions=(2,))
 async def agent_cancels_its_request(case: ClientCase) -> None:
     """A permission request that the agent cancels gets the outcome `cancelled`."""
-    agent = await case.open()
-    prompt = await agent.prompt()
-    agent.accept(prompt)
+    agent, prompt = await case.begin_turn()
     request = _ask(agent)
     cancel = agent.link.notify("$/cancel_request", {"requestId": request.id})
     answer = await _answer_in_time(agent, request)
@@ -101,15 +93,13 @@ async def agent_cancels_its_request(case: ClientCase) -> None:
         "expected the outcome `cancelled` for a permission request that the agent cancelled, "
         f"got {_seen(answer)}", request, cancel, *([answer] if answer else []),
     )  # fmt: skip
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
 
 
 @scenarios.add("PROMPT-V1-12", "PERM-V1-03", versions=(1,))
 async def interrupt_during_a_question(case: ClientCase) -> None:
     """A client that cancels its turn answers open permission requests as cancelled."""
-    agent = await case.open()
-    prompt = await agent.prompt()
+    agent, prompt = await case.open_prompt()
     first, second = _ask(agent), _ask(agent)
     # A client that decides by itself does so in the time of some barriers.
     for _ in range(10):

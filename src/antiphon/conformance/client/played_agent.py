@@ -16,7 +16,6 @@ SESSION = "judge-session"
 USER_MESSAGE = "judge-user-message"
 MESSAGE = "judge-message"
 INFO = {"name": "antiphon-judge", "version": "1"}
-RESOURCE_NOT_FOUND = -32002
 
 
 class AsksForLess(NotSeen):
@@ -61,11 +60,7 @@ def plain_initialize_result(version: int) -> dict[str, Any]:
 
 def constant(result: Any) -> Answer:
     """Return an answer to requests that is always the same."""
-
-    def answer(link: Link, request: RecordedFrame) -> None:
-        link.answer(request, result)
-
-    return answer
+    return lambda link, request: link.answer(request, result)
 
 
 class PlayedAgent:
@@ -97,7 +92,7 @@ class PlayedAgent:
         if version == 2:
             defaults["session/list"] = constant({"sessions": []})
             defaults["session/close"] = constant({})
-            defaults["session/resume"] = _unknown_session
+            defaults["session/resume"] = Link.refuse_session
         for method, answer in {**defaults, **answers}.items():
             link.on_request(method, answer)
 
@@ -158,6 +153,11 @@ class PlayedAgent:
             return self.update(state("idle", stopReason=reason))
         return self.link.answer(prompt, {"stopReason": reason})
 
+    async def complete(self, prompt: RecordedFrame) -> None:
+        """End the turn, and wait for the end of the client's program."""
+        self.finish(prompt)
+        await self.ended()
+
     # --- how the client ends -----------------------------------------------------------------------
 
     async def ended(self, *, timeout: float = 0) -> bool:
@@ -195,9 +195,3 @@ class PlayedAgent:
         if not await self.ended():
             raise NotSeen(f"the client did not end within {self._timeout:g} s after its turn")
         return self.run.program.printed
-
-
-def _unknown_session(link: Link, request: RecordedFrame) -> None:
-    data = {"sessionId": request.session_id}
-    error = {"code": RESOURCE_NOT_FOUND, "message": "Unknown session", "data": data}
-    link.send({"id": request.id, "error": error})

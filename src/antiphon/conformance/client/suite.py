@@ -61,9 +61,7 @@ async def manner_of(command: Sequence[str], options: Options, version: int) -> M
     decisions = Decisions("plain turn", (), version=version, revision=options.revision)
     case = ClientCase(command, decisions, version=version, manner=PLAIN, timeout=timeout)
     try:
-        agent = await case.open()
-        prompt = await agent.prompt()
-        agent.accept(prompt)
+        agent, prompt = await case.begin_turn()
         words = Words()
         agent.say(words())
         agent.finish(prompt)

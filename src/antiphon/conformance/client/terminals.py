@@ -54,8 +54,7 @@ async def life_of_a_terminal(case: ClientCase) -> None:
     prompt = await agent.prompt()
     await _runs(case, agent)
     await _exits(case, agent)
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
 
 
 async def _runs(case: ClientCase, agent: PlayedAgent) -> None:
@@ -140,8 +139,7 @@ async def limit_of_output(case: ClientCase) -> None:
         terminal.created, output,
     )  # fmt: skip
     await terminal.call("release")
-    agent.finish(prompt)
-    await agent.ended()
+    await agent.complete(prompt)
 
 
 def _offered(case: ClientCase, agent: PlayedAgent, *requirements: str) -> bool:

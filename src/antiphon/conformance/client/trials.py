@@ -40,9 +40,7 @@ class _Result(Struct, frozen=True):
 
 async def run_trials(case: ClientCase, trials: Sequence[Trial]) -> None:
     """Run all trials in one turn of the client and decide their requirements."""
-    agent = await case.open()
-    prompt = await agent.prompt()
-    agent.accept(prompt)
+    agent, prompt = await case.begin_turn()
     await agent.link.barrier()
     words = Words()
     results = []

@@ -22,8 +22,7 @@ INVALID_PARAMS, INTERNAL_ERROR, ODD_CODE = -32602, -32603, 4711
 @scenarios.add("RPC-37", "PROMPT-V1-04")
 async def flood_of_chunks(case: ClientCase) -> None:
     """A client that prints slowly still shows every chunk, in order, before it takes the turn as ended."""
-    agent = await case.open()
-    prompt = await agent.prompt()
+    agent, prompt = await case.open_prompt()
     agent.run.program.hold_output()
     agent.accept(prompt)
     words = Words()
@@ -51,9 +50,7 @@ async def flood_of_chunks(case: ClientCase) -> None:
 @scenarios.add("PROMPT-V2-52", versions=(2,))
 async def answer_is_not_the_end(case: ClientCase) -> None:
     """A client waits for the idle state after the prompt is answered."""
-    agent = await case.open()
-    prompt = await agent.prompt()
-    agent.accept(prompt)
+    agent, prompt = await case.begin_turn()
     await _goes_on(case, agent, "PROMPT-V2-52", "the prompt was answered", prompt)
 
 
@@ -112,9 +109,7 @@ async def _goes_on(
 async def idle_without_a_stop_reason(case: ClientCase) -> None:
     """An idle state ends the turn, also if its stop reason is missing or malformed."""
     for fields in ({}, {"stopReason": None}, {"stopReason": 7}):
-        agent = await case.open()
-        prompt = await agent.prompt()
-        agent.accept(prompt)
+        agent, prompt = await case.begin_turn()
         agent.say("done")
         end = agent.update(state("idle", **fields))
         case.decide.need(case.manner.exits, "the client does not end after its turn")
@@ -130,8 +125,7 @@ async def idle_without_a_stop_reason(case: ClientCase) -> None:
 @scenarios.add("PROMPT-V2-05", versions=(2,))
 async def echo_before_the_answer(case: ClientCase) -> None:
     """The user's message may come back before the prompt is answered."""
-    agent = await case.open()
-    prompt = await agent.prompt()
+    agent, prompt = await case.open_prompt()
     agent.update(state("running"))
     echo = agent.echo(prompt)
     answer = agent.link.answer(prompt, {"messageId": USER_MESSAGE})
@@ -198,8 +192,7 @@ async def _survives(
 @scenarios.add("PROMPT-V2-55", versions=(2,))
 async def rejected_prompt(case: ClientCase) -> None:
     """A rejected prompt shows in the error response alone; no state follows."""
-    agent = await case.open()
-    prompt = await agent.prompt()
+    agent, prompt = await case.open_prompt()
     refusal = agent.link.refuse(prompt, INVALID_PARAMS, "Unsupported content")
     case.decide.need(case.manner.exits, "the client does not end after its turn")
     case.decide.check(

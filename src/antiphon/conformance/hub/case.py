@@ -13,7 +13,7 @@ from antiphon.conformance.faults import WebSocketProxy
 from antiphon.conformance.hub.place import Place, StartedHub
 from antiphon.conformance.hub.turn import PlayedTurn, PromptedTurn, Turn
 from antiphon.conformance.hub.upstream import AgentSession
-from antiphon.conformance.link import Link, NotSeen, Refused
+from antiphon.conformance.link import Link, NotSeen, Refused, why_unseen
 from antiphon.conformance.prompts import Prompts
 from antiphon.conformance.recording import RecordedFrame, Role, same_id
 from antiphon.conformance.rules.rule import agreed_version
@@ -162,11 +162,9 @@ class HubCase:
         if condition():
             return True
         last = client.link.recording.frames[-1]
-        try:
-            await client.link.wait(lambda frame: condition(), "what the scenario waits for", after=last)
-        except NotSeen:
-            return False
-        return True
+        return not await why_unseen(
+            client.link.wait(lambda frame: condition(), "what the scenario waits for", after=last)
+        )
 
     async def settled(self, client: Conversation, turn: Turn, condition: Callable[[], bool]) -> None:
         """Wait until a client has everything of a turn that has ended, or should have it.
@@ -178,11 +176,9 @@ class HubCase:
             await self.until(client, condition)
             return
         last = turn.words[-1].encode()
-        try:
+        with suppress(NotSeen):
             await client.link.wait(lambda frame: last in frame.raw, "the last chunk of the agent")
             await client.link.barrier()
-        except NotSeen:
-            return
 
     async def aclose(self) -> None:
         for client, session in self._begun:  # an agent that goes on would keep the hub from ending

@@ -9,7 +9,7 @@ from antiphon.conformance.hub.case import HubCase
 from antiphon.conformance.hub.shared_sessions import judge_story, last_frame
 from antiphon.conformance.hub.story import message_texts, spoken
 from antiphon.conformance.hub.turn import PlayedTurn
-from antiphon.conformance.link import NotSeen, Refused
+from antiphon.conformance.link import NotSeen, Refused, why_unseen
 from antiphon.conformance.recording import RecordedFrame
 from antiphon.conformance.scenario import Collection
 
@@ -196,11 +196,7 @@ async def slow_reader(case: HubCase) -> None:
 
 async def _reached(client: Conversation, word: bytes) -> bool:
     """Wait for a word of the agent at a client."""
-    try:
-        await client.link.wait(lambda frame: word in frame.raw, "a chunk of the agent")
-    except NotSeen:
-        return False
-    return True
+    return not await why_unseen(client.link.wait(lambda frame: word in frame.raw, "a chunk of the agent"))
 
 
 @scenarios.add("SESS-19", "QUEUE-06", "PROXY-07", versions=(2,))

@@ -27,7 +27,6 @@ OPTIONS = (
     {"optionId": "judge-allow", "name": "Allow", "kind": "allow_once"},
     {"optionId": "judge-reject", "name": "Reject", "kind": "reject_once"},
 )
-RESOURCE_NOT_FOUND = -32002
 _prompts = count(1)
 
 
@@ -90,7 +89,7 @@ class Upstream:
         link.on_request("session/load", self._open_again)
         link.on_request("session/resume", self._open_again)
         link.on_request("session/list", self._list_sessions)
-        link.on_request("session/close", self._close_session)
+        link.on_request("session/close", lambda link, request: link.answer(request, {}))
         link.on_request("session/prompt", None)
 
     def _initialize(self, link: Link, request: RecordedFrame) -> None:
@@ -116,9 +115,7 @@ class Upstream:
         """Load or resume a session: replay what is asked for, report the state, answer."""
         session = self._sessions.get(request.session_id)
         if session is None:
-            data = {"sessionId": request.session_id}
-            error = {"code": RESOURCE_NOT_FOUND, "message": "Unknown session", "data": data}
-            link.send({"id": request.id, "error": error})
+            link.refuse_session(request)
             return
         session.link = link
         if request.method == "session/load" or isinstance(request.get("params", "replayFrom"), dict):
@@ -131,9 +128,6 @@ class Upstream:
     def _list_sessions(self, link: Link, request: RecordedFrame) -> None:
         sessions = [{"sessionId": each.id, "cwd": each.cwd} for each in self._sessions.values()]
         link.answer(request, {"sessions": sessions})
-
-    def _close_session(self, link: Link, request: RecordedFrame) -> None:
-        link.answer(request, {})
 
 
 def text(words: str) -> dict[str, Any]:

@@ -49,8 +49,7 @@ async def begin_background(case: AgentCase) -> Background:
     """Run a turn that leaves work in the background. Raises `NotSeen`."""
     case.decide.need(case.decide.has("background"), "background work came with a later revision of the draft")
     case.decide.need(bool(case.prompts.background), NONE_REPORTED)
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     await run_turn(agent, session, case.prompts.background)
     await agent.link.barrier()
     states = [frame for frame in agent.updates(session) if background(frame)]

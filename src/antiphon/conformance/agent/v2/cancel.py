@@ -71,8 +71,7 @@ async def decide_end(case: AgentCase, work: Work, cancel: RecordedFrame) -> Reco
 @scenarios.add("PROMPT-V2-34", "PROMPT-V2-35", "PROMPT-V2-36", "PROMPT-V2-37", versions=(2,))
 async def cancel_before_the_first_update(case: AgentCase) -> None:
     """A prompt that is cancelled at once fails with -32800, or its work ends as cancelled."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt = agent.prompt(session, case.prompts.slow)
     cancel = agent.cancel(session)
     response = await agent.link.response(prompt)
@@ -175,8 +174,7 @@ async def cancel_during_a_permission(case: AgentCase) -> None:
 @scenarios.add("PROMPT-V2-34", versions=(2,))
 async def cancel_after_the_end(case: AgentCase) -> None:
     """A cancel that comes after the end does not touch the next prompt."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     first, _ = await run_turn(agent, session, case.prompts.plain)
     cancel = agent.cancel(session)
     second = agent.prompt(session, case.prompts.plain)

@@ -15,7 +15,6 @@ from antiphon.conformance.agent.v2.work import (
     is_tool_call,
     statuses,
 )
-from antiphon.conformance.link import Link
 from antiphon.conformance.recording import RecordedFrame
 from antiphon.conformance.scenario import Collection
 
@@ -31,11 +30,7 @@ ODD_ANSWERS: dict[str, dict[str, Any]] = {
 async def answer(work: Work, outcome: dict[str, Any]) -> tuple[RecordedFrame, RecordedFrame]:
     """Answer the open question and return the answer and the end of the work."""
     assert work.question is not None
-
-    def repeat(link: Link, question: RecordedFrame) -> None:
-        link.answer(question, {"outcome": outcome})
-
-    work.agent.link.on_request(PERMISSION, repeat)
+    work.agent.link.on_request(PERMISSION, lambda link, asked: link.answer(asked, {"outcome": outcome}))
     sent = work.agent.link.answer(work.question, {"outcome": outcome})
     return sent, await work.end(after=sent)
 

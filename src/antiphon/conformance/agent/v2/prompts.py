@@ -22,8 +22,7 @@ async def unknown_content_is_refused(case: AgentCase) -> None:
 
     Content that the agent does not advertise is not tried: it may support it all the same.
     """
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     for requirement, blocks in (
         ("PROMPT-V2-09", [UNKNOWN_BLOCK]),
         ("CONT-08", [text(case.prompts.plain), UNKNOWN_BLOCK]),
@@ -39,8 +38,7 @@ async def unknown_content_is_refused(case: AgentCase) -> None:
 @scenarios.add("CONT-01", versions=(2,))
 async def text_and_links_are_accepted(case: AgentCase) -> None:
     """A prompt with a text and a resource link is accepted."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt = agent.prompt(session, "", prompt=[text(case.prompts.plain), LINK])
     response = await agent.link.response(prompt)
     case.decide.check(

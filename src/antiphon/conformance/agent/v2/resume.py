@@ -70,8 +70,7 @@ def decide_state(case: AgentCase, resumed: Resumed) -> None:
 @scenarios.add("SESS-17", "SESS-21", versions=(2,))
 async def resume_without_replay(case: AgentCase) -> None:
     """A resume without `replayFrom` sends no history, and the state before its answer."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     await run_turn(agent, session, case.prompts.plain)
     known = {entity(frame) for frame in agent.updates(session)}
     resumed = await resume(agent, session)
@@ -86,8 +85,7 @@ async def resume_without_replay(case: AgentCase) -> None:
 @scenarios.add("SESS-18", "SESS-21", "SESS-22", "SESS-23", versions=(2,))
 async def resume_with_replay(case: AgentCase) -> None:
     """A resume from the start replays the history before its answer, under the ids it had."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt, _ = await run_turn(agent, session, case.prompts.plain)
     await agent.link.barrier()
     known = {entity(frame) for frame in agent.updates(session)} - {None}
@@ -134,8 +132,7 @@ def _replaces(frame: RecordedFrame) -> bool:
 @scenarios.add("MSG-04", "MSG-12", versions=(2,))
 async def replayed_messages_are_those_that_were_sent(case: AgentCase) -> None:
     """A message of the agent has one id for all its chunks, and the same id when it is replayed."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     await run_turn(agent, session, case.prompts.plain)
     live = agent.updates(session)
     resumed = await resume(agent, session, replayFrom=FROM_START)
@@ -176,8 +173,7 @@ def _parts(sent: dict[Entity, str], kind: str, text: str) -> list[str]:
 @scenarios.add("SESS-19", versions=(2,))
 async def an_unknown_cursor_is_refused(case: AgentCase) -> None:
     """A resume with an unknown or malformed cursor is refused with -32602."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     await run_turn(agent, session, case.prompts.plain)
     known = await agent.link.response(agent.resume(session))
     case.decide.need(known.error is UNSET, "the agent does not resume a session that is open")
@@ -217,8 +213,7 @@ async def resume_during_a_turn(case: AgentCase) -> None:
 @scenarios.add("SESS-16", "SESS-30", versions=(2,))
 async def the_methods_of_v2_exist(case: AgentCase) -> None:
     """Listing, resuming and closing exist without a marker, and `session/load` does not exist."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     load = agent.link.request("session/load", {"sessionId": session, "cwd": agent.cwd, "mcpServers": []})
     response = await agent.link.response(load)
     case.decide.check(

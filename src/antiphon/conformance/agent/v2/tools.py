@@ -20,8 +20,7 @@ BEGINNING = ("pending", "in_progress")
 @scenarios.add("TOOL-V1-06", "TOOL-V2-04", "TOOL-V2-14", versions=(2,))
 async def tool_calls_have_ids_and_titles(case: AgentCase) -> None:
     """A tool call has an id of its own and begins with a title, and cannot be cancelled after its end."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt, end = await run_turn(agent, session, case.prompts.tool)
     calls = _first_reports(agent.updates(session, after=prompt))
     case.decide.need(bool(calls), "the agent used no tool; see --prompt tool=TEXT")
@@ -70,8 +69,7 @@ def _is_subject(frame: RecordedFrame, id: str) -> bool:
 @scenarios.add("TOOL-V2-14", "TERMV2-11", versions=(2,))
 async def unknown_work_cannot_be_cancelled(case: AgentCase) -> None:
     """Cancelling a tool call or a terminal that does not exist fails with -32602, not with -32601."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     for requirement, method, key in (
         ("TOOL-V2-14", "tool_call/cancel", "toolCallId"),
         ("TERMV2-11", "terminal/cancel", "terminalId"),

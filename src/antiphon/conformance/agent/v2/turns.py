@@ -7,7 +7,7 @@ from itertools import takewhile
 from msgspec import UNSET
 
 from antiphon.conformance.agent.case import AgentCase
-from antiphon.conformance.agent.conversation import Conversation, is_busy, is_idle, stop_reason
+from antiphon.conformance.agent.conversation import is_busy, is_idle, stop_reason
 from antiphon.conformance.agent.v2.work import (
     begin_slow,
     entity,
@@ -18,7 +18,7 @@ from antiphon.conformance.agent.v2.work import (
     run_turn,
     turn_end,
 )
-from antiphon.conformance.link import NotSeen
+from antiphon.conformance.link import NotSeen, why_unseen
 from antiphon.conformance.recording import RecordedFrame, same_id
 from antiphon.conformance.scenario import Collection
 
@@ -51,8 +51,7 @@ async def a_prompt_is_answered_while_its_work_goes_on(case: AgentCase) -> None:
 @scenarios.add("PROMPT-V2-03", "PROMPT-V2-04", "PROMPT-V2-06", versions=(2,))
 async def an_inserted_prompt_has_an_id_and_is_shown(case: AgentCase) -> None:
     """The answer to a prompt names a message, and the agent shows that message."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt, end = await run_turn(agent, session, case.prompts.plain)
     response = await agent.link.response(prompt)
     id = response.get("result", "messageId")
@@ -82,8 +81,7 @@ async def an_inserted_prompt_has_an_id_and_is_shown(case: AgentCase) -> None:
 @scenarios.add("PROMPT-V2-10", "PROMPT-V2-11", "PROMPT-V2-12", "PROMPT-V2-15", "TC-11", versions=(2,))
 async def work_begins_with_running_and_ends_with_idle(case: AgentCase) -> None:
     """The state is running before the work and idle after it."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt, end = await run_turn(agent, session, case.prompts.plain)
     await agent.link.barrier()
     updates = agent.updates(session, after=prompt)
@@ -125,15 +123,6 @@ async def work_begins_with_running_and_ends_with_idle(case: AgentCase) -> None:
     )
 
 
-async def _is_silent(agent: Conversation, last: RecordedFrame) -> bool:
-    """Whether nothing comes after an update. An agent that still sends something may only need longer."""
-    try:
-        await agent.update(last.session_id, lambda frame: True, "an update", after=last)
-    except NotSeen:
-        return True
-    return False
-
-
 def _is_streamed(frame: RecordedFrame) -> bool:
     """Whether a frame is a piece of a message or thought. Tool calls may go on in the background."""
     return (frame.update_kind or "").endswith("_chunk") and is_output(frame) and not is_tool_call(frame)
@@ -142,8 +131,7 @@ def _is_streamed(frame: RecordedFrame) -> bool:
 @scenarios.add("PROMPT-V2-11", versions=(2,))
 async def a_turn_with_a_tool_ends(case: AgentCase) -> None:
     """A turn that uses a tool ends with an idle state."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt = agent.prompt(session, case.prompts.tool)
     await inserted_id(agent, prompt)
     busy = await agent.update(session, is_busy, "a running state", after=prompt)
@@ -151,7 +139,9 @@ async def a_turn_with_a_tool_ends(case: AgentCase) -> None:
         last = await turn_end(agent, prompt)
     except NotSeen:
         last = agent.updates(session, after=prompt)[-1]
-        case.decide.need(await _is_silent(agent, last), "the turn lasts longer than the timeout")
+        # An agent that still sends something may only need longer.
+        silent = await why_unseen(agent.update(session, lambda frame: True, "an update", after=last))
+        case.decide.need(bool(silent), "the turn lasts longer than the timeout")
     case.decide.check(
         "PROMPT-V2-11", is_idle(last), "expected `idle` at the end of the work, but nothing came any more",
         prompt, busy, last,
@@ -161,8 +151,7 @@ async def a_turn_with_a_tool_ends(case: AgentCase) -> None:
 @scenarios.add("PROMPT-V2-08", "PROMPT-V2-54", versions=(2,))
 async def an_idle_session_takes_the_next_prompt(case: AgentCase) -> None:
     """Two prompts one after the other are both inserted, under different ids."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     first, end = await run_turn(agent, session, case.prompts.plain)
     second = agent.prompt(session, case.prompts.plain)
     response = await agent.link.response(second)
@@ -181,8 +170,7 @@ async def an_idle_session_takes_the_next_prompt(case: AgentCase) -> None:
 @scenarios.add("PROMPT-V2-07", versions=(2,))
 async def the_agent_makes_the_message_ids(case: AgentCase) -> None:
     """An agent does not take over a message id that the client sends."""
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     theirs = f"judge-{case.random.getrandbits(64):x}"
     prompt = agent.prompt(session, case.prompts.plain, messageId=theirs)
     id = await inserted_id(agent, prompt)
@@ -198,8 +186,7 @@ async def the_agent_makes_the_message_ids(case: AgentCase) -> None:
 async def a_failure_shows_on_the_idle_state(case: AgentCase) -> None:
     """Work that fails after its prompt was inserted keeps the answer and ends with an error."""
     case.decide.need(bool(case.prompts.failure), "no prompt makes the work fail; see --prompt failure=TEXT")
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt = agent.prompt(session, case.prompts.failure)
     response = await agent.link.response(prompt)
     if response.error is not UNSET:

@@ -56,8 +56,7 @@ async def begin_slow(case: AgentCase, words: str = "", *, option: str = "slow") 
 
     Raises `NotSeen` if the turn ends by itself: then the judge cannot tell what a cancel does.
     """
-    agent = await case.open()
-    session = await agent.new_session()
+    agent, session = await case.open_session()
     prompt = agent.prompt(session, words or case.prompts.slow)
     seen = await _first(agent, session, prompt, is_output, "output of the agent")
     case.decide.need(is_output(seen), f"the turn ended before its first output; see --prompt {option}=TEXT")
