@@ -15,7 +15,7 @@ from antiphon.conformance.recording import Recording, Role
 from antiphon.conformance.requirements import requirements
 from antiphon.conformance.revisions import came_later
 from antiphon.conformance.rules.rule import Finding, Rule, facts_of
-from antiphon.conformance.scenario import Decisions, Scenario
+from antiphon.conformance.scenario import ENDED, Decisions, Scenario
 from antiphon.conformance.verdicts import Evidence, Outcome, Verdict, shortened
 from antiphon.errors import AntiphonError
 
@@ -167,7 +167,7 @@ async def run_scenarios(
 
 async def _run(scenario: Scenario, case: Case, decisions: Decisions, *, deadline: float) -> str:
     """Run a scenario to its end or its deadline. Return what is wrong with the judge, if it failed."""
-    reason = "the scenario ended before this check"
+    reason = ENDED
     fault = ""
     try:
         async with asyncio.timeout(deadline) as limit:

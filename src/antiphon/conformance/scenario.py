@@ -13,6 +13,9 @@ from antiphon.conformance.requirements import requirements
 from antiphon.conformance.revisions import Difference, came_later, differences, has
 from antiphon.conformance.verdicts import Evidence, Outcome, Verdict, shortened
 
+ENDED = "the scenario ended before this check"
+"""Why a requirement has no verdict if a scenario says nothing else."""
+
 
 class Decisions:
     """The verdicts of one scenario. Only requirements that the scenario declared may be decided."""
@@ -66,6 +69,16 @@ class Decisions:
         """End the scenario here unless `ok`: what is undecided is not tested, for this reason."""
         if not ok:
             raise NotSeen(reason)
+
+    def applies(self, ok: bool, reason: str, *only: str) -> None:
+        """End the scenario here unless `ok`: the peer does not offer what it is about.
+
+        The requirements without a verdict do not apply, or `only` some of them; the others are not tested.
+        """
+        if not ok:
+            for requirement in only or tuple(self._open):
+                self.not_applicable(requirement, reason)
+            raise NotSeen(ENDED)
 
     def close(self, reason: str) -> None:
         """Record that the requirements without a verdict were not tested."""

@@ -16,13 +16,10 @@ from antiphon.conformance.scenario import Collection
 scenarios = Collection("framing")
 
 
-async def opened(case: AgentCase, *requirements: str) -> Conversation | None:
-    """Open a connection to a process; without one, the requirements do not apply."""
-    if case.target.stdio:
-        return await case.open()
-    for requirement in requirements:
-        case.decide.not_applicable(requirement, "the agent is not reached over stdin and stdout")
-    return None
+async def opened(case: AgentCase) -> Conversation:
+    """Open a connection to a process; without one, the scenario does not apply."""
+    case.decide.applies(case.target.stdio, "the agent is not reached over stdin and stdout")
+    return await case.open()
 
 
 def request(id: str) -> bytes:
@@ -37,9 +34,7 @@ def record(agent: Conversation, line: bytes) -> RecordedFrame:
 @scenarios.add("TRANS-02")
 async def lines_may_arrive_in_pieces(case: AgentCase) -> None:
     """A message ends with its newline: pieces and several messages in one write are read alike."""
-    agent = await opened(case, "TRANS-02")
-    if agent is None:
-        return
+    agent = await opened(case)
     pieces, one, two = request("pieces"), request("one"), request("two")
     sent = [record(agent, line) for line in (pieces, one, two)]
     for piece in (pieces[:20], pieces[20:] + b"\n" + one + b"\n" + two + b"\n"):
@@ -58,9 +53,7 @@ async def lines_may_arrive_in_pieces(case: AgentCase) -> None:
 @scenarios.add("TRANS-07")
 async def blank_lines_are_ignored(case: AgentCase) -> None:
     """Blank lines get no answer, and the last line counts without its newline."""
-    agent = await opened(case, "TRANS-07")
-    if agent is None:
-        return
+    agent = await opened(case)
     first = agent.link.send_raw(request("before"))
     for _ in range(2):
         record(agent, b"")
@@ -83,9 +76,7 @@ async def blank_lines_are_ignored(case: AgentCase) -> None:
 @scenarios.add("TRANS-06")
 async def the_agent_exits_at_the_end_of_input(case: AgentCase) -> None:
     """When its input ends, the agent exits."""
-    agent = await opened(case, "TRANS-06")
-    if agent is None:
-        return
+    agent = await opened(case)
     await agent.new_session()
     last = await agent.link.barrier()
     record(agent, b"")  # some read the end of input as a blank line

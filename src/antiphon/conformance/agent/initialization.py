@@ -235,9 +235,7 @@ async def a_v2_agent_introduces_itself(case: AgentCase) -> None:
 async def no_login_is_asked_for_without_a_way_to_log_in(case: AgentCase) -> None:
     """An agent without login methods does not require a login."""
     agent = await case.open()
-    if agent.initialized.get("authMethods"):
-        case.decide.not_applicable("AUTH-19", "the agent has login methods")
-        return
+    case.decide.applies(not agent.initialized.get("authMethods"), "the agent has login methods")
     request = agent.link.request("session/new", agent.setup())
     response = await agent.link.response(request)
     case.decide.check(

@@ -58,16 +58,8 @@ async def login_methods_have_their_shape(case: AgentCase) -> None:
     plain = await case.open()
     able = await case.open(auth={"terminal": True if case.version == 1 else {}})
     shape = "AUTH-02" if case.version == 1 else "AUTH-03"
-    if not login_methods(plain) and not login_methods(able):
-        for requirement in (
-            shape,
-            "AUTH-05",
-            "AUTH-13",
-            "AUTH-16",
-            *(["AUTH-04"] if case.version == 2 else []),
-        ):
-            case.decide.not_applicable(requirement, "the agent has no login methods")
-        return
+    offered = bool(login_methods(plain) or login_methods(able))
+    case.decide.applies(offered, "the agent has no login methods")
     case.decide.check(
         "AUTH-13", not any(map(is_terminal, login_methods(plain))),
         "expected no terminal login for a client that cannot run one", *plain.introduction,
@@ -111,9 +103,7 @@ async def the_login_method_exists(case: AgentCase) -> None:
         "AUTH-12", not isinstance(auth, dict) or auth.get("logout") is None,
         "expected no marker for logging out in v2", *agent.introduction,
     )  # fmt: skip
-    if not login_methods(agent):
-        case.decide.not_applicable("AUTH-09", "the agent has no login methods")
-        return
+    case.decide.applies(bool(login_methods(agent)), "the agent has no login methods")
     request = agent.link.request("auth/login", {"methodId": NO_SUCH_METHOD})
     response = await agent.link.response(request)
     case.decide.check(
@@ -127,9 +117,7 @@ async def the_login_method_exists(case: AgentCase) -> None:
 async def the_login_status_can_always_be_read(case: AgentCase) -> None:
     """`auth/status` needs no login and has one of four states."""
     agent = await case.open()
-    if not agent.offers("auth", "status"):
-        case.decide.not_applicable("AUTH-23", "the agent does not advertise `auth.status`")
-        return
+    case.decide.applies(agent.offers("auth", "status"), "the agent does not advertise `auth.status`")
     request = agent.link.request("auth/status")
     response = await agent.link.response(request)
     case.decide.check(

@@ -70,10 +70,7 @@ async def ended_turn(case: AgentCase, agent: Conversation, session: str) -> list
 async def a_load_replays_the_conversation(case: AgentCase) -> None:
     """`session/load` sends the whole conversation, and then answers."""
     agent = await case.open()
-    if not agent.offers("loadSession"):
-        case.decide.not_applicable("SESS-13", "the agent does not advertise `loadSession`")
-        case.decide.not_applicable("MSG-11", "the agent does not advertise `loadSession`")
-        return
+    case.decide.applies(agent.offers("loadSession"), "the agent does not advertise `loadSession`")
     session = await agent.new_session()
     turns = [await ended_turn(case, agent, session) for _ in range(2)]
     live = [frame for turn in turns for frame in turn]
@@ -106,10 +103,7 @@ def message_ids(frames: list[RecordedFrame]) -> set[str]:
 async def a_load_during_a_turn_loses_nothing(case: AgentCase) -> None:
     """A client that loads a session while it works gets each piece once: replayed or live."""
     agent = await case.open()
-    if not agent.offers("loadSession"):
-        for requirement in ("SESS-13", "PROMPT-V1-02"):
-            case.decide.not_applicable(requirement, "the agent does not advertise `loadSession`")
-        return
+    case.decide.applies(agent.offers("loadSession"), "the agent does not advertise `loadSession`")
     session = await agent.new_session()
     prompt = await long_turn(case, agent, session)
     request = agent.load(session)
@@ -145,9 +139,7 @@ def is_prompt(frame: RecordedFrame) -> bool:
 async def a_resume_replays_nothing(case: AgentCase) -> None:
     """`session/resume` answers without the history."""
     agent = await case.open()
-    if not offers(agent, "resume"):
-        case.decide.not_applicable("SESS-15", "the agent does not advertise `resume`")
-        return
+    case.decide.applies(offers(agent, "resume"), "the agent does not advertise `resume`")
     session = await agent.new_session()
     await ended_turn(case, agent, session)
     resumed = await reopen(case, agent, session, load=False)

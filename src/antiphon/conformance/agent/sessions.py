@@ -35,13 +35,9 @@ def offers(agent: Conversation, method: str) -> bool:
     )
 
 
-def require_offer(case: AgentCase, agent: Conversation, method: str, *requirements: str) -> bool:
-    """Return whether the agent has an optional method; if not, the requirements do not apply."""
-    if offers(agent, method):
-        return True
-    for requirement in requirements:
-        case.decide.not_applicable(requirement, f"the agent does not advertise `{method}`")
-    return False
+def require_offer(case: AgentCase, agent: Conversation, method: str, *only: str) -> None:
+    """End the scenario unless the agent has an optional method. `only`: what does not apply without it."""
+    case.decide.applies(offers(agent, method), f"the agent does not advertise `{method}`", *only)
 
 
 async def listed(agent: Conversation, session: str, **params: Any) -> tuple[Any, list[RecordedFrame]]:
@@ -113,8 +109,7 @@ async def ids_are_unique(case: AgentCase) -> None:
 async def additional_directories_are_the_complete_list(case: AgentCase) -> None:
     """A session that is resumed without additional directories has none."""
     agent = await case.open()
-    if not require_offer(case, agent, "additionalDirectories", "SESS-10"):
-        return
+    require_offer(case, agent, "additionalDirectories")
     way = "resume" if offers(agent, "resume") else "load"
     case.decide.need(offers(agent, "list"), "the agent cannot list sessions, so its directories are not seen")
     case.decide.need(
@@ -175,9 +170,8 @@ async def mcp_servers_are_checked(case: AgentCase) -> None:
         "MCPCFG-05", response.error_code == INVALID_PARAMS,
         f"expected {INVALID_PARAMS} for an MCP transport that does not exist", request, response,
     )  # fmt: skip
-    if not agent.offers("session", "mcp", "stdio"):
-        case.decide.not_applicable("MCPCFG-06", "the agent does not advertise `session.mcp.stdio`")
-        return
+    offered = agent.offers("session", "mcp", "stdio")
+    case.decide.applies(offered, "the agent does not advertise `session.mcp.stdio`")
     server = {"type": "stdio", "name": "same", "command": sys.executable, "args": ["-c", ""]}
     request = agent.link.request("session/new", {**agent.setup(), "mcpServers": [server, server]})
     response = await agent.link.response(request)
@@ -194,9 +188,7 @@ async def mcp_servers_are_checked(case: AgentCase) -> None:
 async def lists_have_their_shape(case: AgentCase) -> None:
     """A list has sessions with an id and a folder, and is empty if no session fits."""
     agent = await case.open()
-    required = ("SESS-31", "SESS-32", "SESS-35", *(["SESS-33"] if agent.version == 2 else []))
-    if not require_offer(case, agent, "list", *required):
-        return
+    require_offer(case, agent, "list")
     session = await agent.new_session()
     await agent.run_turn(session, case.prompts.plain)
     below = os.path.join(case.cwd, "below")
@@ -242,8 +234,7 @@ async def lists_have_their_shape(case: AgentCase) -> None:
 async def a_list_changes_nothing(case: AgentCase) -> None:
     """Reading the list leaves a session as it was, and a turn leaves its folder as it was."""
     agent = await case.open()
-    if not require_offer(case, agent, "list", "SESS-37", "SESS-50"):
-        return
+    require_offer(case, agent, "list")
     session = await agent.new_session()
     before, frames = await listed(agent, session)
     await agent.run_turn(session, case.prompts.plain)
@@ -271,8 +262,7 @@ async def a_list_changes_nothing(case: AgentCase) -> None:
 async def closing_ends_the_work(case: AgentCase) -> None:
     """Closing a session is answered with an object, and ends the turn that runs in it."""
     agent = await case.open()
-    if not require_offer(case, agent, "close", "SESS-38"):
-        return
+    require_offer(case, agent, "close", "SESS-38")
     idle = await agent.new_session()
     await check_closed(case, agent, idle)
     if agent.version == 2:
@@ -300,8 +290,7 @@ async def check_closed(case: AgentCase, agent: Conversation, session: str) -> Re
 async def a_deleted_session_is_gone(case: AgentCase) -> None:
     """A deleted session is in no list, and deleting one that does not exist succeeds."""
     agent = await case.open()
-    if not require_offer(case, agent, "delete", "SESS-47", "SESS-48"):
-        return
+    require_offer(case, agent, "delete")
     session = await agent.new_session()
     await agent.run_turn(session, case.prompts.plain)
     closes = offers(agent, "close")

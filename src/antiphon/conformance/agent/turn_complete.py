@@ -60,10 +60,8 @@ async def sent_on_demand(case: AgentCase) -> None:
     await run_turns(case, agent)
     facts = facts_of(agent.link.recording, Role.AGENT)
     assert facts is not None
-    if not completions(agent) and not advertised(facts):
-        for requirement in PROMISES:
-            case.decide.not_applicable(requirement, "the agent does not offer `turn_complete`")
-        return
+    offered = bool(completions(agent)) or advertised(facts)
+    case.decide.applies(offered, "the agent does not offer `turn_complete`")
     apply_rules(case, agent, *PROMISES)
 
 

@@ -40,8 +40,7 @@ async def history(case: AgentCase, agent: Conversation, session: str) -> tuple[i
 async def a_fork_leaves_its_source(case: AgentCase) -> None:
     """A turn of a fork is not part of the session that was forked."""
     agent = await case.open()
-    if not require_offer(case, agent, "fork", "SESS-52"):
-        return
+    require_offer(case, agent, "fork")
     source = await agent.new_session()
     await ended_turn(case, agent, source)
     before, _ = await history(case, agent, source)
@@ -61,8 +60,7 @@ async def a_fork_leaves_its_source(case: AgentCase) -> None:
 async def an_archived_session_is_hidden_and_kept(case: AgentCase) -> None:
     """An archived session is in no ordinary list, keeps its history, and can be brought back."""
     agent = await case.open()
-    if not require_offer(case, agent, "archive", "SESS-53", "SESS-54"):
-        return
+    require_offer(case, agent, "archive")
     decide = case.decide
     decide.check(
         "SESS-54", offers(agent, "list"), "expected an agent that archives sessions to list them",
@@ -115,8 +113,7 @@ async def an_archived_session_is_hidden_and_kept(case: AgentCase) -> None:
 async def a_status_has_no_effect(case: AgentCase) -> None:
     """`session/status` says whether a session is open, and an unknown session is an error."""
     agent = await case.open()
-    if not require_offer(case, agent, "status", "SESS-55"):
-        return
+    require_offer(case, agent, "status")
     session = await agent.new_session()
     await ended_turn(case, agent, session)
     request, response = await ask(agent, "session/status", session)
@@ -138,8 +135,7 @@ async def a_status_has_no_effect(case: AgentCase) -> None:
 async def a_title_is_stored(case: AgentCase) -> None:
     """`session/set_title` answers with the title that the list shows."""
     agent = await case.open()
-    if not require_offer(case, agent, "title", "SESS-57"):
-        return
+    require_offer(case, agent, "title")
     session = await agent.new_session()
     request, response = await ask(agent, "session/set_title", session, title="Judged by Antiphon")
     stored = response.get("result", "title")

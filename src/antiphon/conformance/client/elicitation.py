@@ -36,11 +36,8 @@ async def forms_and_visits(case: ClientCase) -> None:
     advertised = agent.client_capabilities.get("elicitation")
     modes = [mode for mode in MODES if isinstance(advertised, dict) and advertised.get(mode) is not None]
     if not modes:
-        for requirement in ("ELIC-03", "ELIC-07", "ELIC-12", "ELIC-19"):
-            if requirement != "ELIC-19" or case.version == 2:
-                case.decide.not_applicable(requirement, "the client does not advertise elicitation")
         agent.finish(prompt)
-        return
+    case.decide.applies(bool(modes), "the client does not advertise elicitation")
     await agent.link.barrier()
     await _refuses_others(case, agent, modes)
     complete = agent.link.notify("elicitation/complete", {"elicitationId": "judge-never-asked"})

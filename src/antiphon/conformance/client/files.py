@@ -24,8 +24,7 @@ RESOURCE_NOT_FOUND = -32002
 async def read_text_file(case: ClientCase) -> None:
     """A client reads a file, or some of its lines."""
     agent = await case.open()
-    if not await _offers(case, agent, "readTextFile", "FS-02", "FS-04"):
-        return
+    _require_offer(case, agent, "readTextFile")
     prompt = await agent.prompt()
     with _folder(agent) as folder:
         await _reads(case, agent, Path(folder))
@@ -60,8 +59,7 @@ async def _reads(case: ClientCase, agent: PlayedAgent, folder: Path) -> None:
 async def write_text_file(case: ClientCase) -> None:
     """A client writes a file that does not exist yet."""
     agent = await case.open()
-    if not await _offers(case, agent, "writeTextFile", "FS-03"):
-        return
+    _require_offer(case, agent, "writeTextFile")
     prompt = await agent.prompt()
     with _folder(agent) as folder:
         path = Path(folder) / "judge-new.txt"
@@ -75,14 +73,11 @@ async def write_text_file(case: ClientCase) -> None:
     await agent.complete(prompt)
 
 
-async def _offers(case: ClientCase, agent: PlayedAgent, marker: str, *requirements: str) -> bool:
-    """Return whether the client advertises a part of the file system; if not, end its turn."""
+def _require_offer(case: ClientCase, agent: PlayedAgent, marker: str) -> None:
+    """End the scenario unless the client advertises a part of the file system."""
     offered = agent.client_capabilities.get("fs")
-    if isinstance(offered, dict) and offered.get(marker) is True:
-        return True
-    for requirement in requirements:
-        case.decide.not_applicable(requirement, f"the client does not advertise `fs.{marker}`")
-    return False
+    ok = isinstance(offered, dict) and offered.get(marker) is True
+    case.decide.applies(ok, f"the client does not advertise `fs.{marker}`")
 
 
 def _folder(agent: PlayedAgent) -> tempfile.TemporaryDirectory[str]:

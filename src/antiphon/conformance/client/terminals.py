@@ -49,8 +49,7 @@ class Terminal:
 async def life_of_a_terminal(case: ClientCase) -> None:
     """A terminal is made at once, shows output while it runs, can be killed, and is gone once released."""
     agent = await case.open()
-    if not _offered(case, agent, "TERMV1-02", "TERMV1-04", "TERMV1-05", "TERMV1-06"):
-        return
+    _require_offer(case, agent)
     prompt = await agent.prompt()
     await _runs(case, agent)
     await _exits(case, agent)
@@ -125,8 +124,7 @@ async def _exits(case: ClientCase, agent: PlayedAgent) -> None:
 async def limit_of_output(case: ClientCase) -> None:
     """Over its limit, the output loses whole characters at its start."""
     agent = await case.open()
-    if not _offered(case, agent, "TERMV1-03"):
-        return
+    _require_offer(case, agent)
     prompt = await agent.prompt()
     terminal = await Terminal.create(agent, f"printf '%s' '{WIDE}'", outputByteLimit=LIMIT)
     await terminal.call("wait_for_exit")
@@ -142,9 +140,6 @@ async def limit_of_output(case: ClientCase) -> None:
     await agent.complete(prompt)
 
 
-def _offered(case: ClientCase, agent: PlayedAgent, *requirements: str) -> bool:
-    if agent.client_capabilities.get("terminal") is True:
-        return True
-    for requirement in requirements:
-        case.decide.not_applicable(requirement, "the client does not advertise `terminal`")
-    return False
+def _require_offer(case: ClientCase, agent: PlayedAgent) -> None:
+    offered = agent.client_capabilities.get("terminal") is True
+    case.decide.applies(offered, "the client does not advertise `terminal`")

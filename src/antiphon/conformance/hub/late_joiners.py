@@ -206,10 +206,8 @@ async def resume_by_cursor(case: HubCase) -> None:
     first = await case.client(capabilities=asked)
     offered = first.capabilities.get("_meta")
     ours = offered.get("antiphon") if isinstance(offered, dict) else None
-    if not isinstance(ours, dict) or not ours.get("replayAfter"):
-        for requirement in ("SESS-19", "QUEUE-06", "PROXY-07"):
-            case.decide.not_applicable(requirement, "the hub does not offer the cursor `_antiphon_after`")
-        return
+    offers = isinstance(ours, dict) and bool(ours.get("replayAfter"))
+    case.decide.applies(offers, "the hub does not offer the cursor `_antiphon_after`")
     session = await first.new_session()
     turn = await case.begin_played(first, session)
     words = [turn.say_now() for _ in range(6)]

@@ -24,9 +24,7 @@ async def first_answer_wins(case: HubCase) -> None:
             copies[client] = await client.link.wait(_is_question, "a permission request")
         except NotSeen as unseen:
             case.decide.need(bool(copies), f"{unseen}: `--prompt permission=TEXT` names a better prompt")
-    if len(copies) < 2:
-        case.decide.not_applicable("PROXY-10", "the hub asks one client only")
-        return
+    case.decide.applies(len(copies) > 1, "the hub asks one client only")
     winner, *losers = copies
     question = turn.question if isinstance(turn, PlayedTurn) else None
     answered = answer(winner, copies[winner], "allow")
