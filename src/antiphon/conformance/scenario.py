@@ -10,7 +10,7 @@ from msgspec import Struct
 from antiphon.conformance.link import NotSeen
 from antiphon.conformance.recording import RecordedFrame
 from antiphon.conformance.requirements import requirements
-from antiphon.conformance.revisions import Difference, came_later, differences, has
+from antiphon.conformance.revisions import came_later, differences, has
 from antiphon.conformance.verdicts import Evidence, Outcome, Verdict, shortened
 
 ENDED = "the scenario ended before this check"
@@ -39,7 +39,8 @@ class Decisions:
         that did: `since` names the difference of `revisions.tsv`. A requirement that is checked several times
         keeps its first failure, else its first verdict.
         """
-        difference = differences()[since] if since and not self.has(since) else self._came_later(requirement)
+        later = None if self._version == 1 else came_later(requirement, self._revision)
+        difference = differences()[since] if since and not self.has(since) else later
         if difference is not None:
             self.not_applicable(requirement, f"came with revision {difference.since} of the draft")
             return True
@@ -53,9 +54,6 @@ class Decisions:
     def has(self, difference: str) -> bool:
         """Whether the peer is expected to know a difference of `revisions.tsv`. They concern v2 only."""
         return self._version == 1 or has(self._revision, difference)
-
-    def _came_later(self, requirement: str) -> Difference | None:
-        return None if self._version == 1 else came_later(requirement, self._revision)
 
     def not_applicable(self, requirement: str, reason: str) -> None:
         """Say that the peer does not offer what the requirement is about."""

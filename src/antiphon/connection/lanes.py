@@ -71,7 +71,7 @@ class Lane:
             self._lanes.report(error)
         self.busy = False
         if result is not None:
-            self.put(size, _wait_for, (result,))
+            self.put(size, lambda work: work, (result,))
         elif self._queue and self.worker is None:  # the step has queued another one
             self.worker = self._lanes.start(self._work())
         elif not self._queue:
@@ -127,10 +127,6 @@ class Lane:
             yield
         finally:
             self.waiting = tuple(other for other in self.waiting if other is not future)
-
-
-def _wait_for(work: Awaitable[None]) -> Awaitable[None]:
-    return work
 
 
 class Lanes:

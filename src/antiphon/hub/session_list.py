@@ -75,7 +75,7 @@ class SessionListNotifier:
 
     async def _notify_clients(self) -> None:
         changed = self._changes.take()
-        wanting = [link for link in self._registry.connections if _wants(link)]
+        wanting = [link for link in self._registry.connections if link.extras.session_updates]
         self._behind = {link: ids for link, ids in self._behind.items() if link in wanting}
         if not wanting:
             self._known.clear()  # who comes next reads a list first
@@ -115,10 +115,6 @@ class SessionListNotifier:
         entry = msgspec.json.encode(structs.replace(now[1], updated_at=None))
         before, self._known[session_id] = self._known.get(session_id), entry
         return entry != before
-
-
-def _wants(link: ClientConnection) -> bool:
-    return link.extras.session_updates
 
 
 def _frame(link: ClientConnection, sessions: dict[str, Infos | None]) -> bytes:

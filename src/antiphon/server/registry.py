@@ -112,16 +112,13 @@ class SessionRegistry:
             self._tasks,
             find=self.find,
             serving=self.serving,
-            left=self._client_left,
+            left=lambda session_id: self.distant.leave_unused(session_id),
             moves=elsewhere is not None,
         )
         here = Here(self.find, self.open, self._once, self._read, self._serve, self.release, self.retire)
         self.distant = DistantSessions(
             store, elsewhere, here, self.attachments, self._tasks, clock=now, changed=changed
         )
-
-    def _client_left(self, session_id: str) -> None:
-        self.distant.leave_unused(session_id)
 
     def find(self, session_id: str) -> ServedSession | None:
         """Return a session that is open and owned here."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 from collections.abc import Callable, Iterator
 from html import escape
 from pathlib import Path
@@ -14,6 +13,7 @@ from antiphon.engine.items import Compaction, Plan, UnknownUpdate
 from antiphon.engine.subagents import SessionNote, SubagentInfo
 from antiphon.engine.tools import Terminal, ToolCall
 from antiphon.engine.transcript import Message, MessageType
+from antiphon.html_page import page_head
 from antiphon.schema import v2
 from antiphon.text_safety import is_safe, printed_text, safe_line, safe_text
 from antiphon.transcripts import words
@@ -26,11 +26,6 @@ IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 OPEN_LINES = 60
 """Diffs up to this many lines are shown unfolded."""
 STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-_POLICY = (
-    "default-src 'none'; img-src data:; "
-    f"style-src 'sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}'; "
-    "base-uri 'none'; form-action 'none'"
-)
 
 
 def to_html(account: Account) -> Iterator[str]:
@@ -40,15 +35,8 @@ def to_html(account: Account) -> Iterator[str]:
 
 def _page(account: Account) -> Iterator[str]:
     title = escape(words.title(account))
-    yield (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f'<header class="top">\n<h1 dir="auto">{title}</h1>\n<dl>\n'
-    )
+    yield page_head(title, STYLE, images=True)
+    yield f'<header class="top">\n<h1 dir="auto">{title}</h1>\n<dl>\n'
     for name, value in words.facts(account):
         yield f'<div><dt>{name}</dt><dd dir="auto">{escape(value)}</dd></div>\n'
     yield "</dl>\n</header>\n<main>\n"

@@ -97,7 +97,7 @@ class ChatApp(App[None]):
         self.drafts: dict[str, str] = {}
         self._left = False
         self._wanted_theme = theme
-        asking.on_change = self._questions_changed
+        asking.on_change = lambda: self._in_chat(ChatScreen.questions_changed)
 
     # --- start -------------------------------------------------------------------------------------
 
@@ -126,9 +126,6 @@ class ChatApp(App[None]):
     def linked(self) -> None:
         """Handle a change of the connection."""
         self._in_chat(ChatScreen.refresh_soon)
-
-    def _questions_changed(self) -> None:
-        self._in_chat(ChatScreen.questions_changed)
 
     def _in_chat(self, do: Callable[[ChatScreen], None]) -> None:
         """Call a method of the session screen from a task of the client."""

@@ -7,6 +7,7 @@ A `Downgrade` belongs to an attachment. It never raises for a valid v2 update: w
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -27,6 +28,8 @@ from antiphon.schema.v1 import optins
 from antiphon.schema.v2.proposed import StateChange
 from antiphon.schema.version import OptIns
 from antiphon.schema.wire import Unknown
+
+MadeChunk = v1.CompactionSummaryChunk | v1.SessionMessageChunk
 
 
 class Downgrade:
@@ -86,18 +89,18 @@ class Downgrade:
             v2.UsageUpdate: self._usage,
             v2.Notice: self._notice,
             v2.CompactionUpdate: self._compaction_update,
-            v2.CompactionSummaryChunk: self._compaction_chunk,
+            v2.CompactionSummaryChunk: partial(self._chunk, v1.CompactionSummaryChunk),
             v2.SubagentUpdate: self._subagent,
             v2.SessionMessage: self._session_message,
-            v2.SessionMessageChunk: self._session_message_chunk,
+            v2.SessionMessageChunk: partial(self._chunk, v1.SessionMessageChunk),
             Unknown: self._unknown,
         }
         if session.compaction is None:  # COMP-01
             for kind in (v2.CompactionUpdate, v2.CompactionSummaryChunk):
-                self._handlers[kind] = self._drop_compaction
+                self._handlers[kind] = partial(self._drop, losses.COMPACTION)
         if capabilities.subagents is None:
             for message in (v2.SubagentUpdate, v2.SessionMessage, v2.SessionMessageChunk):
-                self._handlers[message] = self._drop_subagent
+                self._handlers[message] = partial(self._drop, losses.SUBAGENT)
 
     def apply(self, update: v2.SessionUpdate) -> Sequence[v1.SessionUpdate]:
         """Return the v1 updates for one v2 update."""
@@ -114,12 +117,8 @@ class Downgrade:
         """Return the updates that are held back to save bandwidth; every state update sends them too."""
         return self.tools.flush()
 
-    def _drop_compaction(self, update: v2.SessionUpdate) -> list[v1.SessionUpdate]:
-        self.ledger.lose(losses.COMPACTION, update)
-        return []
-
-    def _drop_subagent(self, update: v2.SessionUpdate) -> list[v1.SessionUpdate]:
-        self.ledger.lose(losses.SUBAGENT, update)
+    def _drop(self, loss: losses.Loss, update: v2.SessionUpdate) -> list[v1.SessionUpdate]:
+        self.ledger.lose(loss, update)
         return []
 
     def _state(self, update: v2.SessionStateUpdate) -> list[v1.SessionUpdate]:
@@ -164,8 +163,8 @@ class Downgrade:
         status = v1.CompactionStatus(update.status)
         return [recast(update, v1.CompactionUpdate, status=status, summary=summary)]
 
-    def _compaction_chunk(self, chunk: v2.CompactionSummaryChunk) -> list[v1.SessionUpdate]:
-        return [recast(chunk, v1.CompactionSummaryChunk, content=self.content.block(chunk.content))]
+    def _chunk(self, made: type[MadeChunk], chunk: Any) -> list[v1.SessionUpdate]:
+        return [recast(chunk, made, content=self.content.block(chunk.content))]
 
     def _subagent(self, update: v2.SubagentUpdate) -> list[v1.SessionUpdate]:
         fields = msgspec.structs.asdict(update)
@@ -186,9 +185,6 @@ class Downgrade:
     def _session_message(self, update: v2.SessionMessage) -> list[v1.SessionUpdate]:
         content = self.content.blocks(update.content) if isinstance(update.content, list) else update.content
         return [recast(update, v1.SessionMessage, content=content)]
-
-    def _session_message_chunk(self, chunk: v2.SessionMessageChunk) -> list[v1.SessionUpdate]:
-        return [recast(chunk, v1.SessionMessageChunk, content=self.content.block(chunk.content))]
 
     def _unknown(self, update: Unknown) -> list[v1.SessionUpdate]:
         if update.get("sessionUpdate") in self._extensions:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
 from antiphon.cli.timeline.entries import Entry, Timeline
 from antiphon.cli.timeline.lines import clock, ending, is_bad
+from antiphon.html_page import page_head
 from antiphon.text_safety import printed_text, safe_line, safe_text
 
 STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-_POLICY = (
-    "default-src 'none'; "
-    f"style-src 'sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}'; "
-    "base-uri 'none'; form-action 'none'"
-)
 OPEN = ("message", "prompt")
 """Kinds whose text is the conversation itself: it is shown unfolded."""
 
@@ -29,15 +23,8 @@ def to_html(timeline: Timeline) -> Iterator[str]:
 
 def _page(timeline: Timeline) -> Iterator[str]:
     title = escape(safe_line(timeline.name, limit=160))
-    yield (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f'<h1 dir="auto">{title}</h1>\n<p class="about">{len(timeline.entries)} entries</p>\n<main>\n'
-    )
+    yield page_head(title, STYLE)
+    yield f'<h1 dir="auto">{title}</h1>\n<p class="about">{len(timeline.entries)} entries</p>\n<main>\n'
     for entry in timeline.entries:
         yield from _entry(entry, clock(entry, timeline))
     yield "</main>\n</body>\n</html>\n"

@@ -21,7 +21,9 @@ async def first_answer_wins(case: HubCase) -> None:
     copies = {}
     for client in (first, second, mixed):
         try:
-            copies[client] = await client.link.wait(_is_question, "a permission request")
+            copies[client] = await client.link.wait(
+                lambda frame: frame.method == "session/request_permission", "a permission request"
+            )
         except NotSeen as unseen:
             case.decide.need(bool(copies), f"{unseen}: `--prompt permission=TEXT` names a better prompt")
     case.decide.applies(len(copies) > 1, "the hub asks one client only")
@@ -39,10 +41,6 @@ async def first_answer_wins(case: HubCase) -> None:
         await turn.agent.link.barrier()
         _judge_answers(case, turn.agent.answers(question), question, answered)
     await turn.end()
-
-
-def _is_question(frame: RecordedFrame) -> bool:
-    return frame.method == "session/request_permission"
 
 
 def answer(client: Conversation, question: RecordedFrame, kind: str) -> RecordedFrame:

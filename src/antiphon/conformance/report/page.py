@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Iterator
 from html import escape
@@ -14,15 +12,11 @@ from antiphon.conformance.recording import RecordedFrame
 from antiphon.conformance.report import frames
 from antiphon.conformance.report.expected_failures import Expected, stale_entries
 from antiphon.conformance.verdicts import Outcome, Report, Verdict
+from antiphon.html_page import page_head
 from antiphon.text_safety import safe_line, safe_text
 from antiphon.version import __version__
 
 STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-_POLICY = (
-    "default-src 'none'; "
-    f"style-src 'sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}'; "
-    "base-uri 'none'; form-action 'none'"
-)
 _CLASSES = {outcome: outcome.value.replace(" ", "-") for outcome in Outcome}
 _WORDS = {Outcome.NOT_APPLICABLE: "n/a", Outcome.NOT_TESTED: "open"}
 
@@ -34,14 +28,7 @@ def to_html(report: Report, expected: Expected) -> Iterator[str]:
 
 def _page(report: Report, expected: Expected) -> Iterator[str]:
     title = escape(f"ACP conformance of {safe_line(report.target, limit=160)}")
-    yield (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-    )
+    yield page_head(title, STYLE)
     yield from _head(report)
     yield from _remarks(report, expected)
     yield "<main>\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from operator import attrgetter
 from typing import Any
 
 from msgspec import structs
@@ -41,18 +42,9 @@ def _has_providers(offer: Offer) -> bool:
     return offer.has_providers
 
 
-def _searches(offer: Offer) -> bool:
-    return "searchSessions" in offer.ours
-
-
-def _has_push(offer: Offer) -> bool:
-    return offer.has_push
-
-
 def _push(name: str, handler: Callable[[Any], Awaitable[Any]], act: Act) -> Method:
-    return Method(
-        name, handler, lane=CONNECTION, role=CONTROLLER, act=act, sessionless=True, offered=_has_push
-    )
+    has = attrgetter("has_push")
+    return Method(name, handler, lane=CONNECTION, role=CONTROLLER, act=act, sessionless=True, offered=has)
 
 
 _ROWS = (
@@ -96,7 +88,7 @@ _ROWS = (
         act=Act.CALL,
         sessionless=True,
         counts_as_search=True,
-        offered=_searches,
+        offered=lambda offer: "searchSessions" in offer.ours,
     ),
     Method("session/status", records.status, role=OBSERVER, subagents=True),
     # Work in it ends, for everybody.

@@ -51,7 +51,8 @@ class StatusLine(Static):
         self, session: ClientSession, *, waiting: int, asked: int, silence: float = 0.0, note: str = ""
     ) -> None:
         """`silence`: seconds for which a prompt has had no answer, 0 if none waits that long."""
-        parts = [_link(session.client.link) or _silent(silence) or self._state(session, asked)]
+        silent = Content.styled(f"● no answer for {int(silence)} s", "$warning") if silence else None
+        parts = [_link(session.client.link) or silent or self._state(session, asked)]
         if waiting:
             parts.append(Content(f"{waiting} queued"))
         if mode := _mode(session):
@@ -86,10 +87,6 @@ def _link(link: Link) -> Content | None:
     if link.state is LinkState.GONE:
         return Content.styled(f"● disconnected: {plain_line(link.reason, limit=80)}", "$error")
     return None
-
-
-def _silent(seconds: float) -> Content | None:
-    return Content.styled(f"● no answer for {int(seconds)} s", "$warning") if seconds else None
 
 
 def _mode(session: ClientSession) -> str:
