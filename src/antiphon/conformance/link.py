@@ -167,13 +167,21 @@ class Link:
             timeout=timeout,
         )
 
-    async def call(self, method: str, params: Any = None) -> Any:
-        """Send a request and return its result. Raises `Refused`, `NotSeen`."""
-        request = self.request(method, params)
+    async def accepted(self, request: RecordedFrame) -> RecordedFrame:
+        """Return the response to a request of the judge. Raises `Refused` if it is an error."""
         response = await self.response(request)
         if response.error is not UNSET:
             raise Refused(request, response)
-        return response.result
+        return response
+
+    async def exchange(self, method: str, params: Any = None) -> tuple[RecordedFrame, RecordedFrame]:
+        """Send a request and return it with the response, be that a result or an error."""
+        request = self.request(method, params)
+        return request, await self.response(request)
+
+    async def call(self, method: str, params: Any = None) -> Any:
+        """Send a request and return its result. Raises `Refused`, `NotSeen`."""
+        return (await self.accepted(self.request(method, params))).result
 
     async def barrier(self, *, timeout: float = 0) -> RecordedFrame:
         """Wait until the peer has answered a request that was sent now. Return that answer."""

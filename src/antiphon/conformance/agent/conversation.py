@@ -68,8 +68,7 @@ class Conversation:
 
     async def created_session(self, **params: Any) -> RecordedFrame:
         """Make a session and return the response, which names it. Raises `NotSeen`."""
-        request = self.link.request("session/new", {**self.setup(), **params})
-        response = await self.link.response(request)
+        request, response = await self.link.exchange("session/new", {**self.setup(), **params})
         if response.error_code == AUTH_REQUIRED:
             raise NotSeen("the agent requires a login before `session/new`")
         if response.error is not UNSET:

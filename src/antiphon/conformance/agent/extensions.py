@@ -72,15 +72,13 @@ async def _converse(case: AgentCase, requirement: str, extra: dict[str, Any], ex
     if response.error is not UNSET:
         return
     setup = {"cwd": case.cwd, "mcpServers": []} | extra
-    request = link.request("session/new", setup)
-    response = await link.response(request)
+    request, response = await link.exchange("session/new", setup)
     case.decide.check(requirement, response.error is UNSET, f"{expected} in `session/new`", request, response)
     session = response.get("result", "sessionId")
     if not isinstance(session, str):
         return
     prompt = {"sessionId": session, "prompt": [text(case.prompts.plain)]} | extra
-    request = link.request("session/prompt", prompt)
-    response = await link.response(request)
+    request, response = await link.exchange("session/prompt", prompt)
     case.decide.check(
         requirement, response.error_code not in (INVALID_PARAMS, INVALID_REQUEST),
         f"{expected} in `session/prompt`", request, response,
@@ -96,8 +94,7 @@ async def known_tags_with_bad_payloads_are_errors(case: AgentCase) -> None:
     """A text block without text is refused, not read as an unknown block."""
     agent, session = await case.open_session()
     params = {"sessionId": session, "prompt": [{"type": "text", "text": 7}]}
-    request = agent.link.request("session/prompt", params)
-    response = await agent.link.response(request)
+    request, response = await agent.link.exchange("session/prompt", params)
     case.decide.check(
         "EXT-08", response.error is not UNSET,
         "expected an error for a text block whose `text` is a number", request, response,
@@ -110,8 +107,7 @@ async def ordinary_work(case: AgentCase) -> None:
     agent, session = await case.open_session()
     link = {"type": "resource_link", "uri": "file:///tmp/README.md", "name": "README.md"}
     params = {"sessionId": session, "prompt": [text(case.prompts.plain), link]}
-    request = agent.link.request("session/prompt", params)
-    response = await agent.link.response(request)
+    request, response = await agent.link.exchange("session/prompt", params)
     case.decide.need(response.error_code != METHOD_NOT_FOUND, "`session/prompt` does not exist")
     case.decide.check(
         "CONT-01", response.error_code != INVALID_PARAMS,

@@ -189,8 +189,7 @@ async def stray_responses_are_dropped(case: AgentCase) -> None:
 async def erroneous_requests_are_refused(case: AgentCase) -> None:
     """An unknown method gets -32601, and after erroneous requests the connection goes on."""
     agent = await case.open()
-    request = agent.link.request("antiphon_judge/unknown", {"deep": _nested(10)})
-    response = await agent.link.response(request)
+    request, response = await agent.link.exchange("antiphon_judge/unknown", {"deep": _nested(10)})
     case.decide.check(
         "RPC-18", response.error_code == METHOD_NOT_FOUND,
         f"expected -32601 for an unknown method, got {response.error_code}", request, response,
@@ -319,8 +318,7 @@ async def errors_repeat_no_secret(case: AgentCase) -> None:
         "headers": [{"name": "Authorization", "value": SECRET}],
         "env": [{"name": "TOKEN", "value": SECRET}], "args": [],
     }  # fmt: skip
-    request = agent.link.request("session/new", {"cwd": agent.cwd, "mcpServers": [server]})
-    response = await agent.link.response(request)
+    request, response = await agent.link.exchange("session/new", {"cwd": agent.cwd, "mcpServers": [server]})
     case.decide.need(response.error is not UNSET, "the agent accepted an MCP server of an unknown transport")
     case.decide.check(
         "RPC-27", SECRET.encode() not in response.raw,
@@ -341,8 +339,7 @@ async def malformed_options_are_forgiven(case: AgentCase) -> None:
     else:
         info = {"name": "antiphon-judge", "version": "1"}
         params = {"protocolVersion": 2, "info": info, "capabilities": capabilities}
-    request = link.request("initialize", params)
-    response = await link.response(request)
+    request, response = await link.exchange("initialize", params)
     case.decide.check(
         "RPC-40", response.error is UNSET,
         "expected `initialize` to read malformed optional capabilities as absent", request, response,

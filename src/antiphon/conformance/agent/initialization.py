@@ -114,8 +114,7 @@ async def nothing_works_before_initialize(case: AgentCase) -> None:
         "expected a notification before `initialize` to be ignored", early, *seen,
     )  # fmt: skip
     link = await case.link()
-    early = link.request("session/new", {"cwd": case.cwd})
-    refusal = await link.response(early)
+    early, refusal = await link.exchange("session/new", {"cwd": case.cwd})
     case.decide.check(
         "INIT-24", refusal.error_code == INVALID_REQUEST,
         f"expected {INVALID_REQUEST} for a request before `initialize`", early, refusal,
@@ -179,8 +178,7 @@ async def the_baseline_methods_exist(case: AgentCase) -> None:
     if agent.version == 2:
         required = "INIT-19"
         if not agent.offers("session"):
-            request = agent.link.request("session/new", calls["session/new"])
-            refusal = await agent.link.response(request)
+            request, refusal = await agent.link.exchange("session/new", calls["session/new"])
             expected = "expected no session methods from an agent that does not advertise `session`"
             case.decide.check(required, refusal.error is not UNSET, expected, request, refusal)
             return
@@ -190,8 +188,7 @@ async def the_baseline_methods_exist(case: AgentCase) -> None:
             "session/close": unknown,
         }
     for method, params in calls.items():
-        request = agent.link.request(method, params)
-        response = await agent.link.response(request)
+        request, response = await agent.link.exchange(method, params)
         expected = f"expected `{method}` to exist, because every agent with sessions has it"
         case.decide.check(required, response.error_code != METHOD_NOT_FOUND, expected, request, response)
 
@@ -236,8 +233,7 @@ async def no_login_is_asked_for_without_a_way_to_log_in(case: AgentCase) -> None
     """An agent without login methods does not require a login."""
     agent = await case.open()
     case.decide.applies(not agent.initialized.get("authMethods"), "the agent has login methods")
-    request = agent.link.request("session/new", agent.setup())
-    response = await agent.link.response(request)
+    request, response = await agent.link.exchange("session/new", agent.setup())
     case.decide.check(
         "AUTH-19", response.error_code != AUTH_REQUIRED,
         f"expected no {AUTH_REQUIRED} from an agent that advertises no `authMethods`",

@@ -104,8 +104,7 @@ async def the_login_method_exists(case: AgentCase) -> None:
         "expected no marker for logging out in v2", *agent.introduction,
     )  # fmt: skip
     case.decide.applies(bool(login_methods(agent)), "the agent has no login methods")
-    request = agent.link.request("auth/login", {"methodId": NO_SUCH_METHOD})
-    response = await agent.link.response(request)
+    request, response = await agent.link.exchange("auth/login", {"methodId": NO_SUCH_METHOD})
     case.decide.check(
         "AUTH-09", response.error_code != METHOD_NOT_FOUND,
         "expected `auth/login` to exist, because the agent has login methods",
@@ -118,8 +117,7 @@ async def the_login_status_can_always_be_read(case: AgentCase) -> None:
     """`auth/status` needs no login and has one of four states."""
     agent = await case.open()
     case.decide.applies(agent.offers("auth", "status"), "the agent does not advertise `auth.status`")
-    request = agent.link.request("auth/status")
-    response = await agent.link.response(request)
+    request, response = await agent.link.exchange("auth/status")
     case.decide.check(
         "AUTH-23", response.error_code != AUTH_REQUIRED,
         "expected `auth/status` to work without a login", request, response,

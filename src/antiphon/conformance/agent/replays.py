@@ -11,7 +11,7 @@ from antiphon.conformance.agent.case import AgentCase
 from antiphon.conformance.agent.conversation import Conversation, is_content
 from antiphon.conformance.agent.sessions import offers
 from antiphon.conformance.agent.turns import words
-from antiphon.conformance.link import NotSeen, Refused
+from antiphon.conformance.link import NotSeen
 from antiphon.conformance.recording import RecordedFrame
 from antiphon.conformance.scenario import Collection
 
@@ -53,9 +53,7 @@ async def reopen(case: AgentCase, agent: Conversation, session: str, *, load: bo
     if response.error is not UNSET:
         agent = await case.open()
         request = agent.load(session) if load else agent.resume(session)
-        response = await agent.link.response(request)
-    if response.error is not UNSET:
-        raise Refused(request, response)
+        response = await agent.link.accepted(request)
     return Reopened(agent, request, response)
 
 

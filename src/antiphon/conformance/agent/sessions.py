@@ -48,9 +48,7 @@ async def listed(agent: Conversation, session: str, **params: Any) -> tuple[Any,
     frames: list[RecordedFrame] = []
     for _ in range(MOST_PAGES):
         request = agent.link.request("session/list", params)
-        response = await agent.link.response(request)
-        if response.error is not UNSET:
-            raise Refused(request, response)
+        response = await agent.link.accepted(request)
         frames = [request, response]
         sessions = response.get("result", "sessions")
         for entry in sessions if isinstance(sessions, list) else []:
@@ -150,8 +148,7 @@ async def stdio_servers_are_always_supported(case: AgentCase) -> None:
     await agent.new_session()
     program = shutil.which("true") or sys.executable
     server = {"name": "antiphon-judge", "command": program, "args": ["--version"], "env": []}
-    request = agent.link.request("session/new", {"cwd": case.cwd, "mcpServers": [server]})
-    response = await agent.link.response(request)
+    request, response = await agent.link.exchange("session/new", {"cwd": case.cwd, "mcpServers": [server]})
     case.decide.check(
         "MCPCFG-01", response.error_code != INVALID_PARAMS,
         "expected an MCP server that is a process to be accepted", request, response,
@@ -164,8 +161,7 @@ async def mcp_servers_are_checked(case: AgentCase) -> None:
     agent = await case.open()
     await agent.new_session()
     unknown = {"type": "_antiphon.judge", "name": "unknown"}
-    request = agent.link.request("session/new", {**agent.setup(), "mcpServers": [unknown]})
-    response = await agent.link.response(request)
+    request, response = await agent.link.exchange("session/new", {**agent.setup(), "mcpServers": [unknown]})
     case.decide.check(
         "MCPCFG-05", response.error_code == INVALID_PARAMS,
         f"expected {INVALID_PARAMS} for an MCP transport that does not exist", request, response,
@@ -198,8 +194,7 @@ async def lists_have_their_shape(case: AgentCase) -> None:
         "of a folder without sessions": ({"cwd": below}, True),
     }
     for name, (params, empty) in pages.items():
-        request = agent.link.request("session/list", params)
-        response = await agent.link.response(request)
+        request, response = await agent.link.exchange("session/list", params)
         case.decide.need(response.error_code != METHOD_NOT_FOUND, "`session/list` does not exist")
         sessions = response.get("result", "sessions")
         ok = isinstance(sessions, list) and not (empty and sessions)
@@ -223,8 +218,7 @@ async def lists_have_their_shape(case: AgentCase) -> None:
             "expected a list of one folder to leave out the folders in it",
             *frames,
         )
-    request = agent.link.request("session/list", {"cursor": "antiphon-judge-no-such-cursor"})
-    response = await agent.link.response(request)
+    request, response = await agent.link.exchange("session/list", {"cursor": "antiphon-judge-no-such-cursor"})
     case.decide.check(
         "SESS-35", response.error is not UNSET, "expected an error for an invalid cursor", request, response
     )
@@ -308,8 +302,7 @@ async def a_deleted_session_is_gone(case: AgentCase) -> None:
             "SESS-47", entry is None, "expected a deleted session in no list", delete, response, *frames
         )
     for name, unknown in (("a deleted", session), ("an unknown", NO_SUCH_SESSION)):
-        request = agent.link.request("session/delete", {"sessionId": unknown})
-        again = await agent.link.response(request)
+        request, again = await agent.link.exchange("session/delete", {"sessionId": unknown})
         case.decide.check(
             "SESS-48", again.error is UNSET, f"expected success for {name} session", request, again
         )

@@ -92,8 +92,7 @@ async def an_archived_session_is_hidden_and_kept(case: AgentCase) -> None:
             "SESS-54", isinstance(entry, dict) and entry.get("archived") is True,
             f"expected the archived session, marked as `archived`, in the list with `{choice}`", *shown,
         )  # fmt: skip
-    request = agent.link.request("session/list", {"archived": "antiphon-judge-unknown"})
-    response = await agent.link.response(request)
+    request, response = await agent.link.exchange("session/list", {"archived": "antiphon-judge-unknown"})
     decide.check(
         "SESS-54", response.error_code == INVALID_PARAMS,
         f"expected {INVALID_PARAMS} for an unknown filter", request, response,

@@ -123,8 +123,7 @@ async def malformed_input(case: ClientCase) -> None:
     await _errs(case, link, "RPC-14", b"[" + entry + b"]", INVALID_REQUEST)
     if case.version == 2:
         await _errs(case, link, "RPC-04", entry.replace(b'"judge-entry"', b"1.5"), INVALID_REQUEST)
-    wrong = link.request("session/request_permission", {"options": 7})
-    answer = await link.response(wrong)
+    wrong, answer = await link.exchange("session/request_permission", {"options": 7})
     usable = await _is_answered(link, link.request(BARRIER))
     case.decide.check(
         "RPC-20", usable and answer.error is not UNSET,

@@ -32,8 +32,7 @@ class Terminal:
     async def create(cls, agent: PlayedAgent, script: str, **params: Any) -> Terminal:
         """Run a script of the shell. Raises `NotSeen` if the client refuses."""
         command = {"command": "sh", "args": ["-c", script], **params}
-        request = agent.link.request("terminal/create", {"sessionId": SESSION, **command})
-        answer = await agent.link.response(request)
+        _, answer = await agent.link.exchange("terminal/create", {"sessionId": SESSION, **command})
         id = answer.get("result", "terminalId")
         if answer.error is not UNSET or not isinstance(id, str):
             raise NotSeen(f"the client made no terminal: {answer.error_code}")

@@ -69,8 +69,7 @@ async def custom_methods(case: HubCase) -> None:
             link.answer(request, result)
 
     agent.link.on_request(CUSTOM_METHOD, answer)
-    request = client.link.request(CUSTOM_METHOD, {"sessionId": session, "question": 1})
-    response = await client.link.response(request)
+    request, response = await client.link.exchange(CUSTOM_METHOD, {"sessionId": session, "question": 1})
     case.decide.check(
         "PROXY-05", response.result == result,
         f"expected the answer of the agent, {result}, to a method that the hub does not know",

@@ -119,8 +119,7 @@ async def close_ends_background_work(case: AgentCase) -> None:
     work = await begin_background(case)
     seen = work.agent.updates(work.session)
     items = [item for item in work.items if any(_is_about(frame, item) for frame in seen)]
-    request = work.agent.link.request("session/close", {"sessionId": work.session})
-    response = await work.agent.link.response(request)
+    request, response = await work.agent.link.exchange("session/close", {"sessionId": work.session})
     case.decide.need(response.error is UNSET, "`session/close` was refused")
     resumed = work.agent.resume(work.session)
     answer = await work.agent.link.response(resumed)
@@ -145,8 +144,7 @@ async def one_tool_call_can_be_cancelled(case: AgentCase) -> None:
     item = offered[0]
     foreground = await _begin_foreground(case, work)
     params = {"sessionId": work.session, "toolCallId": item[1]}
-    request = work.agent.link.request("tool_call/cancel", params)
-    response = await work.agent.link.response(request)
+    request, response = await work.agent.link.exchange("tool_call/cancel", params)
     case.decide.need(response.error is UNSET or work.end_of(item) is None, "the tool call ended by itself")
     expected = "expected `{}` in answer to `tool_call/cancel`, then the final status of the tool call"
     case.decide.check("TOOL-V2-13", isinstance(response.result, dict), expected, request, response)

@@ -8,7 +8,7 @@ from antiphon.conformance.agent.case import AgentCase
 from antiphon.conformance.agent.conversation import is_idle, stop_reason
 from antiphon.conformance.agent.v2.held_prompts import submit
 from antiphon.conformance.agent.v2.work import CANCELLED, REQUEST_CANCELLED, Work, begin_blocked, begin_slow
-from antiphon.conformance.link import NotSeen, Refused
+from antiphon.conformance.link import NotSeen
 from antiphon.conformance.recording import RecordedFrame, same_id
 from antiphon.conformance.scenario import Collection
 
@@ -20,9 +20,7 @@ async def close(case: AgentCase, work: Work) -> tuple[RecordedFrame, RecordedFra
     request = work.agent.link.request("session/close", {"sessionId": work.session})
     if work.question is not None and not case.decide.has("permission-withdrawal"):
         work.agent.link.answer(work.question, CANCELLED)  # In older revisions this was up to the client.
-    response = await work.agent.link.response(request)
-    if response.error is not UNSET:
-        raise Refused(request, response)
+    response = await work.agent.link.accepted(request)
     return request, response
 
 
@@ -101,8 +99,7 @@ async def close_an_unknown_session(case: AgentCase) -> None:
     unknown = f"judge-{case.random.getrandbits(64):x}"
     await close(case, Work(agent, session, created))
     for id in (session, unknown):
-        request = agent.link.request("session/close", {"sessionId": id})
-        response = await agent.link.response(request)
+        request, response = await agent.link.exchange("session/close", {"sessionId": id})
         case.decide.check(
             "SESS-44", response.error is UNSET, "expected the close of a session that is not open to succeed",
             request, response,

@@ -18,7 +18,7 @@ from antiphon.conformance.agent.v2.work import (
     run_turn,
     words_of,
 )
-from antiphon.conformance.link import METHOD_NOT_FOUND, Refused
+from antiphon.conformance.link import METHOD_NOT_FOUND
 from antiphon.conformance.recording import RecordedFrame
 from antiphon.conformance.scenario import Collection
 
@@ -49,9 +49,7 @@ async def resume(agent: Conversation, session: str, **params: Any) -> Resumed:
     if response.error is not UNSET:
         await agent.link.call("session/close", {"sessionId": session})
         request = agent.resume(session, **params)
-        response = await agent.link.response(request)
-    if response.error is not UNSET:
-        raise Refused(request, response)
+        response = await agent.link.accepted(request)
     await agent.link.barrier()
     return Resumed(agent, request, response)
 

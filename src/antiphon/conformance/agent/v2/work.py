@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 
 from antiphon.conformance.agent.case import AgentCase
 from antiphon.conformance.agent.conversation import Conversation, is_busy, is_idle, stop_reason
-from antiphon.conformance.link import Condition, NotSeen, Refused
+from antiphon.conformance.link import Condition, NotSeen
 from antiphon.conformance.recording import RecordedFrame, same_id
 
 PERMISSION = "session/request_permission"
@@ -108,9 +108,7 @@ async def run_turn(agent: Conversation, session: str, words: str) -> tuple[Recor
 
 async def turn_end(agent: Conversation, prompt: RecordedFrame) -> RecordedFrame:
     """Return the idle state that ends the turn of a prompt. An idle before any work repeats an old state."""
-    response = await agent.link.response(prompt)
-    if response.error is not UNSET:
-        raise Refused(prompt, response)
+    await agent.link.accepted(prompt)
     busy = False
 
     def ends(frame: RecordedFrame) -> bool:
@@ -124,9 +122,7 @@ async def turn_end(agent: Conversation, prompt: RecordedFrame) -> RecordedFrame:
 
 async def inserted_id(agent: Conversation, prompt: RecordedFrame) -> str:
     """Return the message id that the answer to a prompt has. Raises `NotSeen`."""
-    response = await agent.link.response(prompt)
-    if response.error is not UNSET:
-        raise Refused(prompt, response)
+    response = await agent.link.accepted(prompt)
     id = response.get("result", "messageId")
     if not isinstance(id, str):
         raise NotSeen("the answer to `session/prompt` has no `messageId`")
