@@ -31,9 +31,7 @@ def outcomes(result: CompletedProcess[str]) -> dict[str, str]:
 
 def test_each_requirement_is_a_test_beside_the_users_own(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text("def test_mine_PROMPT_V1(): pass\n")
-    result = run(
-        tmp_path, "--acp-agent", GOOD, "--acp-version", "1", "-k", "mine or MCPCFG-01 or SESS-35"
-    )
+    result = run(tmp_path, "--acp-agent", GOOD, "--acp-version", "1", "-k", "mine or MCPCFG-01 or SESS-35")
     assert result.returncode == 0, result.stdout
     assert outcomes(result) == {
         "test_mine.py::test_mine_PROMPT_V1": "PASSED",

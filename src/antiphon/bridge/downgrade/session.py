@@ -97,10 +97,10 @@ class Downgrade:
         }
         if session.compaction is None:  # COMP-01
             for kind in (v2.CompactionUpdate, v2.CompactionSummaryChunk):
-                self._handlers[kind] = partial(self._drop, losses.COMPACTION)
+                self._handlers[kind] = self._drop_compaction
         if capabilities.subagents is None:
             for message in (v2.SubagentUpdate, v2.SessionMessage, v2.SessionMessageChunk):
-                self._handlers[message] = partial(self._drop, losses.SUBAGENT)
+                self._handlers[message] = self._drop_subagent
 
     def apply(self, update: v2.SessionUpdate) -> Sequence[v1.SessionUpdate]:
         """Return the v1 updates for one v2 update."""
@@ -117,8 +117,12 @@ class Downgrade:
         """Return the updates that are held back to save bandwidth; every state update sends them too."""
         return self.tools.flush()
 
-    def _drop(self, loss: losses.Loss, update: v2.SessionUpdate) -> list[v1.SessionUpdate]:
-        self.ledger.lose(loss, update)
+    def _drop_compaction(self, update: v2.SessionUpdate) -> list[v1.SessionUpdate]:
+        self.ledger.lose(losses.COMPACTION, update)
+        return []
+
+    def _drop_subagent(self, update: v2.SessionUpdate) -> list[v1.SessionUpdate]:
+        self.ledger.lose(losses.SUBAGENT, update)
         return []
 
     def _state(self, update: v2.SessionStateUpdate) -> list[v1.SessionUpdate]:
