@@ -214,3 +214,16 @@ async def test_a_field_that_the_user_goes_to_right_after_new_session_keeps_the_f
     assert await button.evaluate(TO_THE_FOLDER) == "folder"
     await button.click()
     await expect(ann.prompt).to_be_focused()
+
+
+ADVICE = """async () => {
+  const { h, withCode } = await import("/js/dom.js");
+  const shown = (line) => h("p", null, withCode(line)).innerHTML;
+  return [shown("To log in, run `a <b>` here."), shown("An odd ` stays.")];
+}"""
+
+
+async def test_the_command_in_an_advice_is_shown_as_code(visit: Visit) -> None:
+    _, ann = await arrive(visit)
+    shown = await ann.page.evaluate(ADVICE)
+    assert shown == ["To log in, run <code>a &lt;b&gt;</code> here.", "An odd ` stays."]
