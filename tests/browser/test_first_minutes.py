@@ -75,6 +75,7 @@ async def test_the_first_prompt_reaches_a_real_agent_although_the_first_agent_do
     await expect(start.get_by_role("heading", name=f"{BROKEN} did not start")).to_be_visible()
     await expect(start).to_contain_text(WORDS)
     await expect(ann.transcript).to_contain_text("run the tests?")
+    await expect(ann.title).to_contain_text("run the tests?")
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         assert await accessibility.complaints(page) == {}
