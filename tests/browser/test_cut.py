@@ -45,7 +45,7 @@ async def shows_the_cut(page: SessionPage, why: str) -> None:
     await expect(calls.filter(has_text=re.compile("Waiting|Running"))).to_have_count(0)
     end = page.transcript.locator(".end").last
     await expect(end).to_contain_text(f"The turn was interrupted: {why}")
-    await expect(end).to_contain_text("Not answered, and ended with the turn: Publish the site")
+    await expect(end).to_contain_text("Nobody answered the question “Publish the site")
 
 
 async def stop(hub: Served) -> None:

@@ -75,6 +75,7 @@ async def test_the_first_prompt_reaches_a_real_agent_although_the_first_agent_do
     await expect(start.get_by_role("heading", name=f"{BROKEN} did not start")).to_be_visible()
     await expect(start).to_contain_text(WORDS)
     await expect(ann.transcript).to_contain_text("run the tests?")
+    await expect(ann.title).to_contain_text("run the tests?")
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         assert await accessibility.complaints(page) == {}
@@ -214,3 +215,16 @@ async def test_a_field_that_the_user_goes_to_right_after_new_session_keeps_the_f
     assert await button.evaluate(TO_THE_FOLDER) == "folder"
     await button.click()
     await expect(ann.prompt).to_be_focused()
+
+
+ADVICE = """async () => {
+  const { h, withCode } = await import("/js/dom.js");
+  const shown = (line) => h("p", null, withCode(line)).innerHTML;
+  return [shown("To log in, run `a <b>` here."), shown("An odd ` stays.")];
+}"""
+
+
+async def test_the_command_in_an_advice_is_shown_as_code(visit: Visit) -> None:
+    _, ann = await arrive(visit)
+    shown = await ann.page.evaluate(ADVICE)
+    assert shown == ["To log in, run <code>a &lt;b&gt;</code> here.", "An odd ` stays."]

@@ -287,6 +287,13 @@ async def test_a_command_is_completed_and_an_old_prompt_brought_back(visit: Visi
     await expect(ann.prompt).to_have_value("stream 2")
 
 
+TAIL_IS_SHOWN = """(path) => {
+  path.textContent = `…/${"long".repeat(30)}/end`;
+  const [box, text] = [path.parentElement, path].map((each) => each.getBoundingClientRect());
+  return text.width > box.width && text.right <= box.right + 1;
+}"""
+
+
 async def test_it_works_on_a_phone(visit: Visit, folder: Path) -> None:
     _, ann = await arrive(visit, viewport={"width": 360, "height": 740}, has_touch=True)
     await ann.bar.get_by_role("button", name="Sessions").tap()
@@ -302,3 +309,10 @@ async def test_it_works_on_a_phone(visit: Visit, folder: Path) -> None:
     await ann.side.get_by_role("button", name="Close").tap()
     await expect(ann.side).to_be_hidden()
     assert await ann.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    options = ann.page.get_by_role("group", name="Options of the session").last
+    await expect(options.get_by_role("switch", name="Explain")).to_be_visible()
+    assert await options.evaluate("(row) => row.scrollWidth <= row.clientWidth"), "an option is cut"
+    # Of a long folder the end is shown.
+    await ann.bar.get_by_role("button", name="Sessions").tap()
+    place = ann.sessions.locator(".session-folder bdi").first
+    assert await place.evaluate(TAIL_IS_SHOWN)

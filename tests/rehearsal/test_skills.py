@@ -78,6 +78,9 @@ async def test_look_lists_and_reads_and_names_the_place(client: Client, tmp_path
         assert [(place.path, place.line) for place in read.locations] == [(str(folder / "song.txt"), 1)]
         assert "la la\nTODO" in shown(session)
         assert "1 folder and 1 file" in await said(session, "list files in src")
+        # As the page and the terminal UI complete a mention.
+        assert "`song.txt` has 2 lines" in await said(session, "look at @song.txt ")
+        assert "`song.txt` has 2 lines" in await said(session, "/look @song.txt ")
         assert session.title == "Look"
 
 

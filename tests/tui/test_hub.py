@@ -203,3 +203,19 @@ async def test_a_lost_hub_is_told_and_found_again(tmp_path: Path) -> None:
             )  # the agent forgot it, the hub not
             assert screen.count("▌ say before") == 1
             await ann.rests()
+
+
+async def test_a_turn_that_a_killed_hub_cut_is_noted_once_where_it_was_prompted(tmp_path: Path) -> None:
+    with served(tmp_path, agent=AGENT) as hub:
+        how = Reconnect(first=0.05, longest=0.1, find=lambda: (hub.acp, hub.token))
+        async with terminal(hub, "ann", reconnect=how) as ann:
+            await ann.write("edit")
+            await ann.shows("2 n  Reject")
+            hub.kill()
+            await ann.shows("reconnecting…")
+            hub.restart()
+            await ann.until(lambda: "reconnecting" not in ann.text)
+            await ann.shows("The hub was restarted")
+            await ann.write("say after")
+            screen = await ann.shows("heard")
+            assert screen.count("interrupted: the hub ended unexpectedly") == 1

@@ -325,7 +325,7 @@ test("a turn that was cut says by what, and which questions ended with it", asyn
     "The turn was interrupted: the hub was stopped", "The turn was interrupted",
     "The turn was interrupted: the agent ended", "The turn failed", null]);
   assert.deepEqual([unansweredWords([]), unansweredWords([{ title: "Run it?" }, {}])], [null,
-    "Not answered, and ended with the turn: Run it? and 1 more question. Nothing was allowed."]);
+    "Nobody answered the question “Run it?” and 1 more question, so nothing was allowed."]);
 });
 
 test("an @ before the cursor is a mention, and an address of mail is none", async () => {

@@ -84,11 +84,14 @@ test("sessions are grouped by day or by project, and those that wait come first"
 test("an error has the agent's own words and what to do", () => {
   const error = new RpcError(-32603, "Internal error", { details: "no key\u202e", stderr: "line 1\nline 2", advice: "Log in." });
   assert.deepEqual(partsOf(error), {
-    message: "Internal error", details: "no key⟨U+202E⟩", stderr: "line 1\nline 2", advice: "Log in.",
+    message: "no key⟨U+202E⟩", details: null, stderr: "line 1\nline 2", advice: "Log in.",
   });
-  assert.equal(agentWords(error), "no key⟨U+202E⟩\n\nline 1\nline 2");
+  assert.equal(agentWords(error), "line 1\nline 2");
+  const longer = new RpcError(-32603, "Internal error", { details: "no key\nat main" });
+  assert.deepEqual([partsOf(longer).message, partsOf(longer).details], ["no key", "no key\nat main"]);
+  assert.equal(partsOf(new RpcError(-32603, "Internal error")).message, "Internal error");
   assert.deepEqual(failureNotice("It failed", error), {
-    title: "It failed", message: "Internal error Log in.", more: "no key⟨U+202E⟩\n\nline 1\nline 2",
+    title: "It failed", message: "No key⟨U+202E⟩. Log in.", more: "line 1\nline 2",
   });
   assert.deepEqual(failureNotice("It failed", new Error("plain")), { title: "It failed", message: "plain", more: null });
   assert.equal(agentWords(new Error("plain")), null);

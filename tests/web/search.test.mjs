@@ -15,6 +15,27 @@ test("ranges count characters, not the halves of one", () => {
   assert.deepEqual(pieces("odd", [[2, 99], [1, 2], [5, 1]]), [["od", false], ["d", true]]);
 });
 
+test("the marks of Markdown are left out of a line, and what only looks like them stays", () => {
+  const text = (snippet, ranges = []) => pieces(snippet, ranges).map(([piece]) => piece).join("");
+  const start = '**Fixed.** `order("'.length;
+  assert.deepEqual(pieces('**Fixed.** `order("Tenor")` 🎉', [[start, start + 5]]), [
+    ['Fixed. order("', false],
+    ["Tenor", true],
+    ['") 🎉', false],
+  ]);
+  assert.deepEqual([
+    text("word: | Voice | Word | |---|:--| | alto | let | | bass | the |"),
+    text("## Two *small* things, *really*"),
+    text("Two: * `score.py` is right. * `test.py` is new."),
+    text("f(**kwargs) is 2 ** 3 ** 4, or a || b, and one ` alone"),
+  ], [
+    "word: | Voice | Word | alto | let | bass | the |",
+    "Two small things, really",
+    "Two: score.py is right. test.py is new.",
+    "f(**kwargs) is 2 ** 3 ** 4, or a || b, and one ` alone",
+  ]);
+});
+
 test("matches are listed by session, in the order of their first ones", () => {
   const match = (sessionId, messageId) => ({ sessionId, title: `of ${sessionId}`, messageId });
   assert.deepEqual(bySession([match("b", 1), match("a", 2), match("b", 3)]), [

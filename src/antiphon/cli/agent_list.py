@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -13,7 +12,7 @@ from antiphon.cli.agents import known_agent
 from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.hub_client import find_hub, open_client, reporting
-from antiphon.cli.output.table import table_lines
+from antiphon.cli.output.table import write_table
 from antiphon.cli.program import command_line
 from antiphon.client import Client, advice_sentence
 from antiphon.hub import catalogue
@@ -42,13 +41,7 @@ async def run_list(*, json: bool, place: HubPlace) -> None:
         for info in found:
             sys.stdout.write(safe_json(msgspec.json.encode(info).decode()) + "\n")
         return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    header, *lines = table_lines(HEADERS, [_row(info) for info in found], width=width)
-    print(header)
-    for line, info in zip(lines, found, strict=True):
-        print(line)
-        for about in filter(None, (info.detail, advice_sentence(info.advice or ""))):
-            print(f"    {safe_line(about, limit=300)}")
+    write_table(HEADERS, [_row(info) for info in found], map(_about, found))
     if served is None and here:
         serve = command_line("serve", place.data)
         print(f"No hub runs: `{serve}` starts one with those that are installed.", file=sys.stderr)
@@ -81,6 +74,10 @@ def _others(served: Iterable[AgentInfo] | None, data: str | None) -> Iterable[Ag
 def _row(info: AgentInfo) -> tuple[str, str, str]:
     status = safe_line(info.status.replace("_", " "), limit=20)
     return safe_line(info.name, limit=64), status, safe_line(info.title or "", limit=60)
+
+
+def _about(info: AgentInfo) -> list[str]:
+    return [safe_line(each, limit=300) for each in (info.detail, advice_sentence(info.advice or "")) if each]
 
 
 @reporting

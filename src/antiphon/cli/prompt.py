@@ -19,7 +19,7 @@ from antiphon.cli.agents import known_agent, resolve
 from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.error_lines import print_error
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.cli.hub_client import by_use, no_hub, noted_wait, tls_for, trust
+from antiphon.cli.hub_client import by_use, no_hub, noted_wait, tls_for, trust, user_name
 from antiphon.cli.output.screen import Screen, make_screen
 from antiphon.cli.output.streams import log_handler
 from antiphon.cli.program import print_note
@@ -92,6 +92,8 @@ class PromptRun:
         self._request = request
         self._screen = screen
         self._answers = Answers(request.allow, screen, terminal)
+        if request.continued:
+            self._answers.own.clear()
         self._known: CatalogueAgent | None = known_agent(request.agent) if request.agent else None
         self._failures = PromptFailures(request.agent, self._known, request.version)
         self._name = self._called()
@@ -123,10 +125,10 @@ class PromptRun:
         self._main = asyncio.current_task()
         handlers: dict[signal.Signals, Callable[[], None]] = {
             signal.SIGINT: self._interrupt,
-            signal.SIGTERM: self._terminate,
+            signal.SIGTERM: lambda: self._stop(Exit.TERMINATED),
         }
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # set by `nohup`
-            handlers[signal.SIGHUP] = self._terminate
+            handlers[signal.SIGHUP] = handlers[signal.SIGTERM]
         for number, handler in handlers.items():
             loop.add_signal_handler(number, handler)
         if self._request.timeout is not None:
@@ -168,7 +170,7 @@ class PromptRun:
             process=ProcessOptions(on_stderr=self._on_stderr),
             options=ClientOptions(
                 tls=tls_for(target) if isinstance(target, str) else None,
-                name="antiphon",
+                name=user_name() if isinstance(target, str) else "antiphon",
                 client_version=__version__,
             ),
         ) as client:
@@ -177,7 +179,8 @@ class PromptRun:
             self._doing = "opening a session"
             if request.agent and self._known is None and client.info is not None:
                 self._name = safe_line(client.info.name, limit=60)
-            session = await (_continued if request.continued else _begun)(client, request.cwd)
+            begun = _continued if request.continued else Client.new_session
+            session = await begun(client, request.cwd)
             self._screen.begin(client, session)
             self._doing = "prompting"
             await self._play(session)
@@ -197,6 +200,7 @@ class PromptRun:
         self._doing = "working"
         shown = 0
         async for event in turn.events():
+            self._answers.own.set()
             for other in await others.before(event):
                 self._screen.show(other, mine=False)
             self._screen.show(event, mine=True)
@@ -233,9 +237,6 @@ class PromptRun:
             self._cancel_turn()
         else:
             self._stop(Exit.KILLED)
-
-    def _terminate(self) -> None:
-        self._stop(Exit.TERMINATED)
 
     def _time_is_up(self) -> None:
         if self._turn is None or self._turn.end is not None:
@@ -281,10 +282,6 @@ class PromptRun:
         self._failures.note_stderr(line)
         if line.strip() and self._request.verbose:
             self._screen.note(f"{self._name}: {safe_line(line, limit=400)}")
-
-
-async def _begun(client: Client, cwd: str) -> ClientSession:
-    return await client.new_session(cwd)
 
 
 async def _continued(client: Client, cwd: str) -> ClientSession:

@@ -101,11 +101,15 @@ class Answers(Permissions):
 
     allow: the option, or `None`: then the user is asked if there is a terminal, and all is rejected otherwise
     terminal: forms are filled in here, whatever is allowed; without a terminal they are cancelled
+
+    Questions wait while `own` is not set: those of earlier turns are for other clients.
     """
 
     elicits = ("form", "url")
 
     def __init__(self, allow: str | None, screen: Screen, terminal: AnswerSource | None) -> None:
+        self.own = asyncio.Event()
+        self.own.set()
         self._screen = screen
         self._terminal = terminal
         self._why = (
@@ -115,6 +119,17 @@ class Answers(Permissions):
             super().__init__(ask=self._ask_user)
         else:
             super().__init__(allow=ALLOWED[allow or "none"], ask=self._reject)
+
+    async def decide(self, permission: Permission) -> v2.PermissionOption | None:
+        await self._until_own(permission.title)
+        return await super().decide(permission)
+
+    async def _until_own(self, question: str) -> None:
+        if not self.own.is_set():
+            self._screen.note(
+                f"an earlier turn waits for the answer of another client: {safe_line(question)}"
+            )
+            await self.own.wait()
 
     async def _ask_user(self, permission: Permission) -> v2.PermissionOption | None:
         """Ask the user for a permission, one at a time."""
@@ -138,6 +153,7 @@ class Answers(Permissions):
         return permission.reject()
 
     async def elicit(self, elicitation: Elicitation) -> Reply | None:
+        await self._until_own(elicitation.message)
         if self._terminal is not None:
             return await FormFiller(self._screen, self._terminal).fill(elicitation)
         asked = f"{safe_line(elicitation.agent)} asks: {safe_line(elicitation.message)}"

@@ -14,6 +14,7 @@ import msgspec
 from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.hub_client import open_client, reporting
+from antiphon.cli.output.table import write_table
 from antiphon.cli.program import command_line, print_note
 from antiphon.schema.antiphon.hub import SearchMatch, SearchRole
 from antiphon.text_safety import safe_json, safe_line
@@ -35,8 +36,13 @@ async def run_search(*, words: Sequence[str], json: bool, limit: int, place: Hub
         if client.abilities.ours.search_sessions is None:
             raise Failure("this hub does not search sessions: its store cannot, or it is of an older version")
         found = await client.search_sessions(query, limit=limit)
-    for line in _json(found.matches) if json else _lines(found.matches):
-        sys.stdout.write(f"{line}\n")
+    if json:
+        for match in found.matches:
+            sys.stdout.write(safe_json(msgspec.json.encode(match).decode()) + "\n")
+    elif found.matches:
+        write_table(
+            HEADER, [_row(match) for match in found.matches], [[_text(match)] for match in found.matches]
+        )
     if found.incomplete:
         print_note("not everything was searched in time: search again in a moment")
     if not found.matches:
@@ -49,24 +55,6 @@ async def run_search(*, words: Sequence[str], json: bool, limit: int, place: Hub
         session = shlex.quote(safe_line(found.matches[0].session_id))
         print(f"Open a session: {command_line('attach', place.data)} {session}", file=sys.stderr)
     return Exit.DONE
-
-
-def _json(matches: Sequence[SearchMatch]) -> list[str]:
-    return [safe_json(msgspec.json.encode(match).decode()) for match in matches]
-
-
-def _lines(matches: Sequence[SearchMatch]) -> list[str]:
-    """Return two lines per match: a row of a table, and the text with its hits."""
-    if not matches:
-        return []
-    rows = [HEADER, *(_row(match) for match in matches)]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    table = [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]])
-        for row in rows
-    ]
-    texts = ["", *(f"    {_text(match)}" for match in matches)]
-    return [line for row, text in zip(table, texts, strict=True) for line in (row, text) if line]
 
 
 def _row(match: SearchMatch) -> tuple[str, str, str, str]:

@@ -87,7 +87,7 @@ async def run_cancel(*, session: str, place: HubPlace) -> None:
         info = await find_session(client, session)
         title = safe_line(info.title or UNTITLED, limit=60)
         if read_meta(SessionInfoMeta, info.meta).state in (None, "idle"):
-            print(f"{title} does not work: there is nothing to cancel.", file=sys.stderr)
+            print(f"{title} is not working: there is nothing to cancel.", file=sys.stderr)
             return
         async with client.attach(info.session_id, cwd=info.cwd) as opened:
             turn = opened.turn

@@ -1,4 +1,4 @@
-"""CutSessions: ends what was at work in sessions whose process was gone (invariant 4)."""
+"""CutSessions: ends the open work of sessions whose process is gone (invariant 4)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,9 @@ from antiphon.schema import v2
 from antiphon.server.registry import SessionRegistry
 from antiphon.stores.base import SessionRecord, Store, all_records
 
-RESTARTED = v2.Notice(
-    severity=v2.NoticeSeverity.WARNING,
-    title="The hub was restarted",
-    description="What was at work in this session was cut short.",
-)
-OWNER_GONE = v2.Notice(
-    severity=v2.NoticeSeverity.WARNING,
-    title="The hub that worked on this session is gone",
-    description="What was at work in this session was cut short.",
-)
+RESTARTED = "The hub was restarted"
+OWNER_GONE = "The hub that worked on this session is gone"
+CUT = "The work in this session was cut short."
 
 
 class CutSessions:
@@ -54,7 +47,8 @@ class CutSessions:
         """End what a hub that is gone left unfinished in a session. Return whether prompts wait in it."""
         return await self._end(session_id, OWNER_GONE)
 
-    async def _end(self, session_id: str, notice: v2.Notice) -> bool:
+    async def _end(self, session_id: str, why: str) -> bool:
+        notice = v2.Notice(severity=v2.NoticeSeverity.WARNING, title=why, description=CUT)
         async with self._registry.borrow(session_id) as live:
             ended = live.fold.interrupt(attended=self._attended, cause=Cause.HUB_LOST)
             live.emit([*ended, Updated.of(notice)])

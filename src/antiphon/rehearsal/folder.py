@@ -40,7 +40,9 @@ def root(session: AgentSession) -> Path:
 
 
 def inside(session: AgentSession, name: str) -> Path | None:
-    """Return a path inside the session with links resolved, or `None` for a path outside."""
+    """Return a path inside the session with links resolved, or `None` for a path outside. `name` may be a
+    mention: `@` and a path."""
+    name = name.removeprefix("@")
     try:
         if session.holds(name or "."):
             return Path(os.path.realpath(os.path.join(session.cwd, name)))

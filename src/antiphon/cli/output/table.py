@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 GAP = "  "
 
 
-def write_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Write rows below a header. On a terminal, the last column is cut where the line ends."""
-    sys.stdout.write("\n".join(table_lines(headers, rows, width=_width())) + "\n")
+def write_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], below: Iterable[Sequence[str]] = ()
+) -> None:
+    """Write rows below a header, and below each row its further lines. On a terminal, the last column is cut
+    where the line ends."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    further = [(), *below]
+    for line, more in zip_longest(table_lines(headers, rows, width=width), further, fillvalue=()):
+        print(line, *(f"    {each}" for each in more), sep="\n")
 
 
 def table_lines(
@@ -33,7 +40,3 @@ def table_lines(
         ]
         lines.append(GAP.join(cells).rstrip())
     return lines
-
-
-def _width() -> int | None:
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -45,6 +45,7 @@ class Story:
         self._open = session.state is not TurnState.IDLE
         self._closed = False
         """Whether the end of the last turn was part of the replay."""
+        self._state: v2.State | None = None
         if self.keys and not self._open and isinstance(latest, v2.StateUpdate):
             self._closed = any(True for _ in self._ended(latest))
 
@@ -78,8 +79,10 @@ class Story:
             yield self.note(COMPACTED)
         elif isinstance(update, v2.SubagentUpdate) and update.title:
             yield self.note(f"subagent {plain_line(update.title)}")
-        elif isinstance(update, v2.StateUpdate) and update.state == v2.State.IDLE:
-            yield from self._ended(update)
+        elif isinstance(update, v2.StateUpdate):
+            before, self._state = self._state, update.state
+            if update.state == v2.State.IDLE != before:  # a hub repeats the end of a prompt that is repeated
+                yield from self._ended(update)
 
     def note(self, words: str, *, tone: str = "soft") -> str:
         """Add a note at the end, and return its key."""

@@ -54,6 +54,12 @@ function append(element, children) {
   }
 }
 
+/** A line with its commands, which stand between backticks, as code. */
+export function withCode(line) {
+  const parts = line.split("`");
+  return parts.length % 2 ? parts.map((part, index) => (index % 2 ? h("code", null, part) : part)) : [line];
+}
+
 /** Replace the children of an element. */
 export function replace(element, ...children) {
   const fragment = document.createDocumentFragment();

@@ -24,11 +24,15 @@ export function sentence(words) {
   return whole.charAt(0).toUpperCase() + whole.slice(1);
 }
 
+/** A message that says nothing, if the agent's own words are there. */
+const VAGUE = "Internal error";
+
 /** The parts of an error that people read: `{message, details, stderr, advice}`, each a text or null. */
 export function partsOf(error) {
   const data = error?.data && typeof error.data === "object" ? error.data : {};
-  const message = safeLine(String(error?.message ?? error), 300);
+  const given = safeLine(String(error?.message ?? error), 300);
   const details = text(data.details);
+  const message = details && given === VAGUE ? safeLine(details.split("\n")[0], 300) : given;
   const stderr = text(data.stderr);
   return { message, details: details === message ? null : details, stderr, advice: advice(error) };
 }
@@ -42,7 +46,7 @@ export function agentWords(error) {
 /** An error on one line: its message, and what to do. */
 export function failureLine(error) {
   const { message, advice } = partsOf(error);
-  return [message, advice].filter(Boolean).join(" ");
+  return advice ? `${sentence(message)} ${advice}`.trim() : message;
 }
 
 /** An error as an `error` event of the app: our title, one line, and the agent's own words for its details. */

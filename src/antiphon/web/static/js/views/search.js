@@ -43,13 +43,36 @@ export function bySession(matches) {
   return [...groups.values()];
 }
 
-/** A snippet as pieces, each with whether it is a hit. Ranges count Unicode code points. Pure. */
+/** Marks of Markdown that say nothing in a line: around code and emphasis (the groups), below the head of a table,
+ * at the end of its rows, before an item of a list and before a heading. */
+const MARKED = [
+  /(`+)[^`]+(\1)(?!`)|(?<![*\w])(\*{1,2})(?=[^\s*])[^*]+(?<=[^\s*])\3(?![*\w])/g,
+  / ?\|(?: *:?-{2,}:? *\|)+/g,
+  /\| (?=\|)/g,
+  /(?<=[.:!?] )[*-] |^#{1,6} /g,
+];
+
+/** Which characters of a line are marks of Markdown. Pure. */
+function marksIn(characters) {
+  const line = characters.map((each) => (each.length > 1 ? "x" : each)).join(""); // an index for each character
+  const marks = new Set();
+  for (const found of MARKED.flatMap((marked) => [...line.matchAll(marked)])) {
+    const mark = (found[1] ?? found[3])?.length ?? found[0].length;
+    for (let n = 0; n < mark; n += 1) marks.add(found.index + n).add(found.index + found[0].length - 1 - n);
+  }
+  return marks;
+}
+
+/** A snippet as pieces, each with whether it is a hit, without marks of Markdown. Ranges count Unicode code points.
+ * Pure. */
 export function pieces(snippet, ranges) {
   const characters = Array.from(snippet);
+  const marks = marksIn(characters);
   const found = [];
   let at = 0;
   const add = (end, hit) => {
-    if (end > at) found.push([characters.slice(at, end).join(""), hit]);
+    const text = characters.slice(at, Math.max(at, end)).filter((_, index) => !marks.has(at + index)).join("");
+    if (text) found.push([text, hit]);
     at = Math.max(at, end);
   };
   for (const [start, end] of ranges) {

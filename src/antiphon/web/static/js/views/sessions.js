@@ -188,9 +188,7 @@ function paint(row, entry, current, now, app) {
   const title = safeLine(entry.title ?? "", 120) || UNTITLED;
   const state = stateOf(entry.state);
   const others = entry.clients ? counted(entry.clients, "client") : null;
-  const facts = [entry.agent && safeLine(entry.agent, 40), entry.cwd && shortPath(entry.cwd)].filter(
-    Boolean,
-  );
+  const facts = [entry.agent && safeLine(entry.agent, 40), entry.cwd && shortPath(entry.cwd)];
   const time = ago(entry.updatedAt, now);
   const drawn = JSON.stringify([title, entry.state, others, facts, time, current, app.role]);
   if (row.dataset.drawn === drawn) return;
@@ -206,7 +204,7 @@ function paint(row, entry, current, now, app) {
     h(
       "span",
       { class: "session-facts" },
-      STANDS_OUT.has(entry.state) ? h("b", null, state.word) : facts.join(" · "),
+      STANDS_OUT.has(entry.state) ? h("b", null, state.word) : factNodes(...facts),
     ),
     h("span", { class: "only-read" }, `, ${state.word}`),
     others && entry.clients > 1
@@ -222,4 +220,12 @@ function paint(row, entry, current, now, app) {
   setLabel(more, "aria-label", `Archive or delete ${title}`);
   setLabel(more, "title", "Archive or delete");
   more.hidden = !mayRemove(app);
+}
+
+/** The agent and the folder of a session. The last part of the folder says the most: its beginning is cut first. */
+function factNodes(agent, folder) {
+  return [
+    agent && h("span", { class: "session-agent" }, folder ? `${agent} · ` : agent),
+    folder && h("span", { class: "session-folder" }, h("bdi", null, folder)),
+  ];
 }

@@ -1,7 +1,7 @@
 // The start of a session: its progress, and what to do if its agent does not start. It stays until the session is
 // there or the user gives it up.
 
-import { h, replace, setText } from "../dom.js";
+import { h, replace, setText, withCode } from "../dom.js";
 import { agentWords, partsOf } from "../failure.js";
 import { follow } from "../follow.js";
 import { icon } from "../icons.js";
@@ -77,7 +77,7 @@ function failure(app, session) {
     h("h2", null, icon("warning"), `${name} did not start`),
     h("p", null, message),
     words ? h("pre", { tabindex: "0", role: "region", "aria-label": "What the agent said" }, words) : null,
-    advice ? h("p", { class: "advice" }, advice) : null,
+    advice ? h("p", { class: "advice" }, withCode(advice)) : null,
     h(
       "div",
       { class: "start-actions" },

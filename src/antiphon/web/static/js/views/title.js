@@ -8,8 +8,10 @@ import { tell } from "./toasts.js";
 /** The title of a session that has none. */
 export const UNTITLED = "Untitled";
 
+/** The title of a session; while its agent starts, the beginning of the first prompt. */
 export function titleOf(session) {
-  return safeLine(session?.title ?? "", 200) || UNTITLED;
+  const [first] = (session?.starting?.text ?? "").trim().split("\n");
+  return safeLine(session?.title ?? "", 200) || safeLine(first, 60) || UNTITLED;
 }
 
 export function editableTitle(app) {

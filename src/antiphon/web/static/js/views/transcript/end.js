@@ -43,8 +43,9 @@ export function endWords({ stopReason, error, cause }) {
 export function unansweredWords(questions) {
   if (!questions?.length) return null;
   const first = safeLine(questions[0].title || "A question", 160);
-  const more = questions.length > 1 ? ` and ${counted(questions.length - 1, "more question")}` : "";
-  return `Not answered, and ended with the turn: ${first}${more}. Nothing was allowed.`;
+  if (questions.length === 1) return `Nobody answered the question “${first}”, so nothing was allowed.`;
+  const more = counted(questions.length - 1, "more question");
+  return `Nobody answered the question “${first}” and ${more}, so nothing was allowed.`;
 }
 
 export class EndView {
