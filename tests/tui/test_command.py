@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 ANTIPHON = [sys.executable, "-m", "antiphon"]
@@ -29,6 +32,13 @@ def in_terminal(*arguments: str, code: str = "", **environment: str) -> tuple[in
         os.close(ours)
         os.close(theirs)
     return done.returncode, done.stderr.decode()
+
+
+def read_until(terminal: int, enough: Callable[[bytes], bool]) -> None:
+    shown, deadline = b"", time.monotonic() + 60
+    while not enough(shown):
+        assert select.select([terminal], [], [], deadline - time.monotonic())[0], shown[-500:]
+        shown += os.read(terminal, 65536)
 
 
 def test_without_a_terminal_it_names_the_commands_that_need_none(tmp_path: Path) -> None:
@@ -79,3 +89,23 @@ def test_an_agent_that_dies_is_named_with_its_last_words(tmp_path: Path) -> None
     code, said = in_terminal("chat", "--data", str(tmp_path), "--", sys.executable, "-c", dies)
     assert code == 1
     assert "no key" in said
+
+
+def test_it_quits_when_its_terminal_is_closed_without_a_signal(tmp_path: Path) -> None:
+    """A terminal that is not the controlling one sends no SIGHUP: only reads and writes fail."""
+    ours, theirs = pty.openpty()
+    command = [*ANTIPHON, "chat", "--data", str(tmp_path), "--", *ANTIPHON, "rehearse"]
+    environment = {**os.environ, "TERM": "xterm-256color", "ANTIPHON_REHEARSAL_PACE": "0"}
+    chat = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, cwd=tmp_path
+    )
+    os.close(theirs)
+    try:
+        read_until(ours, lambda shown: b"rehears" in shown)
+        os.write(ours, b"/stream 9999\r")
+        read_until(ours, lambda shown: len(shown) > 20_000)
+        os.close(ours)
+        assert chat.wait(60) == 0
+    finally:
+        chat.kill()
+        chat.wait()

@@ -8,12 +8,14 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from antiphon import __version__
 from antiphon.client import Client, ClientOptions, Link, ProtocolVersion, Reconnect, connect
 from antiphon.tui.app import ChatApp
+from antiphon.tui.closable_output import closable_output
 from antiphon.tui.questions import PendingQuestions
 
 
@@ -67,7 +69,8 @@ async def run_chat(chat: Chat) -> int:
             new=chat.new,
             history=chat.history,
         )
-        with _quits_on_hangup(app):
+        quit_soon = partial(asyncio.get_running_loop().call_soon_threadsafe, app.exit)
+        with _quits_on_hangup(app), closable_output(quit_soon):
             await app.run_async()
     return app.return_code or 0
 
