@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,8 +23,17 @@ settings.load_profile("antiphon")
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Collecting makes objects that live as long as the run: the garbage collector need not look at them."""
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collecting makes objects that live as long as the run: the garbage collector need not look at them.
+
+    Each worker begins with other folders. pytest rewrites the assertions of a file once and keeps the result,
+    so the workers share that work on a fresh clone.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is not None and session.config.args == ["tests"]:
+        folders = sorted({str(file.parent) for file in Path("tests").rglob("test_*.py")})
+        first = len(folders) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        session.config.args = folders[first:] + folders[:first]
     gc.disable()
     try:
         return (yield)
@@ -48,4 +58,4 @@ WAITING = ("tests/cluster/", "tests/stores/", "tests/peers/")
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests that wait: others compute meanwhile. At the end they would be alone."""
-    items.sort(key=lambda item: not item.nodeid.startswith(WAITING))
+    items.sort(key=lambda item: (not item.nodeid.startswith(WAITING), item.path))
