@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -53,12 +54,12 @@ async def inert(transport: Any) -> None:
 
 @asynccontextmanager
 async def handling(
-    check: Check | None = None, *, port: int = 0, **options: Any
+    check: Check | None = None, *, port: int = 0, tls: ssl.SSLContext | None = None, **options: Any
 ) -> AsyncIterator[tuple[Any, Handling]]:
     handler = Handling()
     paths = dict.fromkeys(("/", "/big", "/fail", "/stream"), handler)
     async with http_server(
-        inert, port=port, site=Site(routes=paths, check=check), options=ServerOptions(**options)
+        inert, port=port, tls=tls, site=Site(routes=paths, check=check), options=ServerOptions(**options)
     ) as server:
         yield server, handler
 

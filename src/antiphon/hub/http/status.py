@@ -73,7 +73,7 @@ def _lines(hub: Source) -> Iterator[str]:
         yield from _metric("http_connections", "ACP connections over HTTP streams.", hub.http.connections)
         yield from _metric("http_streams", "Open HTTP streams.", hub.http.streams)
         yield from _answered(hub.http.counts)
-        ended = "Sockets that were closed because of an exception."
+        ended = "Sockets that were closed because of an exception or a failed TLS handshake."
         yield from _metric("socket_failures_total", ended, hub.http.faults.total, kind="counter")
     if hub.cluster is not None:
         yield from _cluster(hub)

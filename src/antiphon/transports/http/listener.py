@@ -12,10 +12,8 @@ from typing import Any
 
 from antiphon.transports.guarded_socket import GuardedSocket, SocketBounds, SocketFaults
 from antiphon.transports.http.socket import HttpRequests, HttpSocket
+from antiphon.transports.http.tls_handshakes import TlsHandshakes
 
-ALPN = ["http/1.1"]
-TLS_SECONDS = 10.0
-"""Seconds for a TLS handshake."""
 CLOSE_SECONDS = 2.0
 """Seconds for unfinished responses when the listener ends."""
 IN_USE = frozenset({errno.EADDRINUSE, errno.EACCES})
@@ -55,43 +53,37 @@ async def listening(
     in use, listen on any free one."""
     sockets: set[GuardedSocket] = set()
 
-    def accept() -> GuardedSocket:
-        return GuardedSocket(HttpSocket(requests), requests.faults, bounds=bounds, sockets=sockets)
+    def guard(protocol: asyncio.Protocol) -> GuardedSocket:
+        return GuardedSocket(protocol, requests.faults, bounds=bounds, sockets=sockets)
 
-    if tls is not None:
-        tls.set_alpn_protocols(ALPN)
+    def serve() -> GuardedSocket:
+        return guard(HttpSocket(requests))
+
+    handshakes = None if tls is None else TlsHandshakes(tls, requests, serve)
+    accept = serve if handshakes is None else lambda: guard(handshakes)
     loop = asyncio.get_running_loop()
     try:
-        server = await _start_server(accept, host, port, tls)
+        server = await _start_server(accept, host, port)
     except OSError as error:
         if not or_any_port or error.errno not in IN_USE:
             raise
-        server = await _start_server(accept, host, 0, tls)
+        server = await _start_server(accept, host, 0)
     listener = HttpListener(server, sockets, requests)
     try:
         with _count_accept_failures(loop, requests.faults):
             yield listener
     finally:
         listener.stop()
+        if handshakes is not None:
+            await handshakes.aclose()
         requests.server.pre_shutdown()
         await requests.server.shutdown(CLOSE_SECONDS)
         await asyncio.gather(*[socket.aclose(CLOSE_SECONDS) for socket in tuple(sockets)])
         requests.faults.close()
 
 
-async def _start_server(
-    accept: Callable[[], GuardedSocket], host: str, port: int, tls: ssl.SSLContext | None
-) -> asyncio.Server:
-    seconds = None if tls is None else TLS_SECONDS
-    server = await asyncio.get_running_loop().create_server(
-        accept,
-        host,
-        port,
-        ssl=tls,
-        ssl_handshake_timeout=seconds,
-        ssl_shutdown_timeout=seconds,
-        start_serving=False,
-    )
+async def _start_server(accept: Callable[[], GuardedSocket], host: str, port: int) -> asyncio.Server:
+    server = await asyncio.get_running_loop().create_server(accept, host, port, start_serving=False)
     try:
         # Several sockets can be bound to one port while none of them listens. The second to listen fails.
         await server.start_serving()

@@ -86,7 +86,7 @@ class HttpSocket(RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         guarded = cast(GuardedSocket, transport)
         self.peer = guarded.peer
-        if not self._requests.has_descriptors(guarded):
+        if not self._requests.has_descriptors(guarded.get_extra_info("socket"), guarded.peer):
             guarded.abort()
             return
         self._expect(self._requests.limits.head_seconds)
@@ -230,11 +230,10 @@ class HttpRequests:
         self.counts.add(head.method, status)
         self._handler.refused(head, status)
 
-    def has_descriptors(self, transport: GuardedSocket) -> bool:
+    def has_descriptors(self, handle: Any, peer: str) -> bool:
         """Return whether a new socket leaves `RESERVE` file descriptors. The kernel assigns the lowest free
         number, so a high number means that nearly all are in use."""
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        handle = transport.get_extra_info("socket")
         if (
             most == resource.RLIM_INFINITY
             or handle is None
@@ -242,7 +241,7 @@ class HttpRequests:
         ):
             return True
         error = OSError(errno.EMFILE, f"fewer than {RESERVE} of {most} file descriptors are left")
-        self.faults.note(error, f"socket of {transport.peer} closed")
+        self.faults.note(error, f"socket of {peer} closed")
         return False
 
     async def _handle(self, request: BaseRequest) -> StreamResponse:
