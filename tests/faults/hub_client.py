@@ -60,6 +60,17 @@ class Participant:
                     self._follow(await self.client.load_session(session_id, "/"))
         self.present.set()
 
+    async def connected(self) -> None:
+        """Wait until it is here and its link is up. It may leave and come again meanwhile."""
+        while True:
+            await self.present.wait()
+            client = self.client
+            try:
+                return await client.link.connected()
+            except LinkLost:
+                if client is self.client and self.present.is_set():
+                    raise
+
     async def create(self, agent: str | None = None) -> str:
         session = await self.client.new_session("/", agent=agent)
         self._follow(session)

@@ -117,8 +117,7 @@ class HubRun:
         with suppress(TimeoutError):
             async with asyncio.timeout(EARLY * self.chance.random() if early else AT_MOST):
                 for participant in self.participants:
-                    await participant.present.wait()
-                    await participant.client.link.connected()
+                    await participant.connected()
                 await self._due.wait()
 
     async def _act(self, participant: Participant) -> None:
