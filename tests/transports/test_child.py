@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -292,3 +293,27 @@ async def test_a_start_that_is_cancelled_leaves_no_pipe_open(
         await asyncio.sleep(0)  # asyncio closes a pipe in its next steps
     pipes = [pipe for each in started for pipe in (each.stdin, each.stdout, each.stderr) if pipe is not None]
     assert [pipe for pipe in pipes if not pipe.closed] == []
+
+
+COUNTING = """
+import asyncio, os, signal, sys
+for name in sys.argv[1:]:
+    signal.signal(signal.Signals[name], signal.SIG_IGN)
+from antiphon.transports.processes.child import ChildTransport
+forks = []
+os.register_at_fork(before=lambda: forks.append(1))
+async def main():
+    child = await ChildTransport.spawn(["cat"])
+    await child.aclose()
+asyncio.run(main())
+print(len(forks))
+"""
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv of util-linux")
+@pytest.mark.parametrize("ignored", [[], ["SIGHUP"], ["SIGINT", "SIGQUIT"]])
+def test_a_start_does_not_copy_this_process(ignored: list[str]) -> None:
+    """A fork would stop every session of a large hub while its pages are copied."""
+    command = [sys.executable, "-c", COUNTING, *ignored]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["0"]
