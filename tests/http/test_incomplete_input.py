@@ -148,7 +148,7 @@ def test_a_peer_that_goes_on_sending_after_the_close_does_not_keep_its_link(run:
 
 
 class Waiting(Handling):
-    """Takes the body of a request when it is told to."""
+    """Read the body of a request when the test says so."""
 
     def __init__(self) -> None:
         super().__init__()
